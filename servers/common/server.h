@@ -1,0 +1,27 @@
+/* What every C entry would repeat and what no library is about: the command line and the
+ * listening socket. An entry is free not to use it. Nothing here reads, parses or answers.
+ */
+#ifndef SERVERS_COMMON_SERVER_H
+#define SERVERS_COMMON_SERVER_H
+
+#include <stdint.h>
+
+struct server_args {
+    uint16_t port; /* host order, 1..65535 */
+};
+
+/* Reads `--port N`, `--version`, `--help`. `version` is the line that --version prints, such as
+ * "libuv 1.44.2, llhttp 8.1.0", asked of the libraries at run time where they can tell.
+ * Prints and exits 0 for --version and --help; exits 2 with a usage line for anything else. */
+void server_args_parse(struct server_args *args, int argc, char **argv, const char *version);
+
+/* Returns a non-blocking, close-on-exec TCP socket that listens on 127.0.0.1:port with
+ * SO_REUSEADDR and the longest accept queue the kernel allows (net.core.somaxconn); a burst of
+ * 20,000 connects must not be dropped by a short one. Exits 1 with the reason on standard error
+ * if the port cannot be had. */
+int server_listen(uint16_t port);
+
+/* Ignores SIGPIPE: a write to a client that has gone must return EPIPE, not end the server. */
+void server_ignore_sigpipe(void);
+
+#endif

@@ -1,0 +1,56 @@
+# Builds one entry: `make -f servers/entry.mk ENTRY=name BUILD=build`. The top Makefile calls it.
+# Reads the same entry.conf as the harness does. An entry whose library is missing is not built and
+# says so; the harness then shows its row as skipped with what it needs.
+#
+# `pkgs` holds pkg-config names and, for a library without one, `-lname`.
+# `needs` holds programs looked for on PATH, and files named by their whole path.
+# `sources` are relative to the entry's folder.
+
+include servers/$(ENTRY)/entry.conf
+
+export PKG_CONFIG_PATH := $(BUILD)/lib/pkgconfig:$(PKG_CONFIG_PATH)
+
+dir := servers/$(ENTRY)
+out := $(BUILD)/servers/$(ENTRY)
+modules := $(filter-out -l%,$(pkgs))
+objects := $(patsubst %.cc,%.o,$(patsubst %.c,%.o,$(subst ../,up/,$(sources))))
+objects := $(addprefix $(BUILD)/obj/$(ENTRY)/,$(objects))
+
+absent_modules := $(shell for m in $(modules); do pkg-config --exists $$m 2>/dev/null || echo $$m; done)
+absent_needs := $(shell for n in $(needs); do case $$n in /*) [ -e $$n ] ;; *) command -v $$n >/dev/null ;; esac || echo $$n; done)
+absent := $(strip $(absent_modules) $(absent_needs))
+
+.PHONY: all
+ifneq ($(absent),)
+all:
+	@rm -f $(out)
+	@echo "skipped $(ENTRY): $(absent) not found; needs: $(apt)"
+else ifeq ($(strip $(sources)),)
+all: ;
+else
+pkg_cflags := $(if $(modules),$(shell pkg-config --cflags $(modules)))
+pkg_libs := $(if $(modules),$(shell pkg-config --libs $(modules))) $(filter -l%,$(pkgs))
+linker := $(if $(filter %.cc,$(sources)),$(CXX),$(CC))
+
+all: $(out)
+
+$(out): $(objects)
+	@mkdir -p $(@D)
+	$(linker) $(LDFLAGS) -rdynamic -o $@ $(objects) $(pkg_libs)
+
+define compile
+@mkdir -p $(@D)
+$(1) $(2) -MMD -MP $(pkg_cflags) -c -o $@ $<
+endef
+
+$(BUILD)/obj/$(ENTRY)/up/%.o: servers/%.c $(dir)/entry.conf
+	$(call compile,$(CC),$(CFLAGS))
+
+$(BUILD)/obj/$(ENTRY)/%.o: $(dir)/%.c $(dir)/entry.conf
+	$(call compile,$(CC),$(CFLAGS))
+
+$(BUILD)/obj/$(ENTRY)/%.o: $(dir)/%.cc $(dir)/entry.conf
+	$(call compile,$(CXX),$(CXXFLAGS))
+
+-include $(objects:.o=.d)
+endif
