@@ -19,6 +19,82 @@ entries := $(notdir $(patsubst %/entry.conf,%,$(wildcard servers/*/entry.conf)))
 help:
 	@sed -n 's/^## //p' Makefile
 
+# ---- the harness: one static library of all rooms, and the program
+
+modules := jansson liburing gsl
+harness_cflags = -Iharness $(shell pkg-config --cflags $(modules))
+harness_libs = $(shell pkg-config --libs $(modules)) -lpthread
+version := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
+
+rooms := $(filter-out harness/cli/main.c,$(wildcard harness/*/*.c))
+room_objects := $(rooms:%.c=$(BUILD)/obj/%.o)
+
+.PHONY: harness
+harness: $(BUILD)/showdown
+
+$(BUILD)/showdown: $(BUILD)/obj/harness/cli/main.o $(BUILD)/libharness.a
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ $(harness_libs)
+
+$(BUILD)/libharness.a: $(room_objects)
+	@rm -f $@
+	@$(AR) rcs $@ $^
+
+$(BUILD)/obj/harness/%.o: harness/%.c Makefile
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(harness_cflags) -MMD -MP -c -o $@ $<
+
+# The version changes with each commit: only the file that prints it is built anew.
+$(BUILD)/version.h: FORCE
+	@mkdir -p $(@D)
+	@echo '#define SHOWDOWN_VERSION "$(version)"' | cmp -s - $@ || echo '#define SHOWDOWN_VERSION "$(version)"' > $@
+FORCE:
+$(BUILD)/obj/harness/cli/main.o: $(BUILD)/version.h
+$(BUILD)/obj/harness/cli/main.o: harness_cflags += -I$(BUILD)
+
+# ---- tests: every tests/unit/ROOM/NAME.c is a cmocka program, every tests/e2e/*.sh a script; both print TAP
+
+unit_sources := $(wildcard tests/unit/*/*.c)
+unit_programs := $(unit_sources:tests/%.c=$(BUILD)/tests/%)
+stub_programs := $(patsubst tests/stubs/%.c,$(BUILD)/stubs/%,$(wildcard tests/stubs/*.c))
+
+$(BUILD)/tests/unit/%: tests/unit/%.c $(BUILD)/libharness.a Makefile
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(harness_cflags) $(LDFLAGS) -MMD -MP -o $@ $< $(BUILD)/libharness.a $(harness_libs) -lcmocka -lm
+
+$(BUILD)/stubs/%: tests/stubs/%.c Makefile
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(LDFLAGS) -MMD -MP -o $@ $<
+
+.PHONY: unit
+unit: $(unit_programs)
+	@tests/run unit $(unit_programs)
+
+.PHONY: e2e
+e2e: harness servers $(stub_programs)
+	@BUILD=$(BUILD) tests/run e2e $(wildcard tests/e2e/*.sh)
+
+.PHONY: all-programs
+all-programs: harness servers $(unit_programs) $(stub_programs)
+
+## make test          installs what is missing, builds, checks style and layers, runs every test
+.PHONY: test
+test:
+	@scripts/setup test
+	@$(MAKE) --no-print-directory -j$$(nproc) all-programs
+	@$(MAKE) --no-print-directory check
+	@BUILD=$(BUILD) tests/run all $(unit_programs) $(wildcard tests/e2e/*.sh)
+
+## make check         style (clang-format) and the layers of the harness
+.PHONY: check
+check:
+	@scripts/check-style
+	@scripts/check-layers
+
+-include $(room_objects:.o=.d) $(BUILD)/obj/harness/cli/main.d $(addsuffix .d,$(unit_programs) $(stub_programs))
+
+# ---- entries
+
 .PHONY: servers
 servers: $(addprefix entry-,$(entries))
 
@@ -43,6 +119,7 @@ $(BUILD)/lib/pkgconfig/llhttp.pc: $(if $(wildcard $(llhttp_source)/llhttp.c),$(B
 	    'Version: 8' 'Cflags: -DLLHTTP_STRICT_MODE=1 -I$(llhttp_include)' \
 	    'Libs: $(abspath $(BUILD)/lib/libllhttp.a)' > $@; fi
 
+## make clean         removes what was built; results/ stays
 .PHONY: clean
 clean:
 	rm -rf build build-*

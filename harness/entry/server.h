@@ -1,0 +1,76 @@
+/* A running server: started, watched and stopped with its whole process tree.
+ *
+ * Between the harness and each server stands a keeper: a child of ours that is the subreaper
+ * (prctl(2), PR_SET_CHILD_SUBREAPER, Linux 3.4) of everything the server forks, reads its standard
+ * output and error, and ends the whole tree when told to or when the harness is gone, SIGKILL
+ * included: it sees the pipe to the harness close. It uses no CPU while nothing happens.
+ */
+#ifndef ENTRY_SERVER_H
+#define ENTRY_SERVER_H
+
+#include "base/err.h"
+#include "http/answer.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct server; /* opaque */
+
+#define SERVER_OUTPUT_KEEP 4096      /* last bytes of stdout and stderr kept */
+#define SERVER_OUTPUT_MAX  (1 << 20) /* a server that writes more is ended: it floods */
+
+enum server_state { SERVER_RUNNING, SERVER_EXITED, SERVER_SIGNALED, SERVER_FLOODED };
+
+struct server_start {
+    char *const *argv;
+    const char *folder; /* working directory */
+    int cpu;            /* to pin it to; -1: not pinned */
+    unsigned port;
+    unsigned files;      /* RLIMIT_NOFILE wanted; 0: as it is */
+    bool inherit_output; /* `serve`: output goes to the terminal */
+};
+
+/* -ENOENT, -EACCES … of execvp come back as errors here, naming the program. */
+int server_start(const struct server_start *start, struct server **server, struct err *err);
+
+/* Waits until `request` is answered as `expect` has it: that is readiness. Polls every 2 ms at
+ * first, slower later. -ETIMEDOUT after deadline_ns (from now), -ECHILD if it ended, -EPROTO if it
+ * answers wrongly (the reason, and the last stderr lines, in err). *took_ns from the start to the
+ * first right answer. */
+int server_wait_ready(struct server *server, const char *request, size_t request_bytes,
+                      const struct http_expect *expect, uint64_t deadline_ns, uint64_t *took_ns,
+                      struct err *err);
+
+/* Its state now, without waiting; `detail` says "exited with status 3", "killed by signal 11
+ * (Segmentation fault)", "wrote over 1 MiB … ". */
+enum server_state server_poll(struct server *server, char *detail, size_t detail_bytes);
+
+/* The pids of its tree now, the server's own first; the keeper is not among them. */
+int server_pids(struct server *server, pid_t *pids, int max);
+pid_t server_pid(const struct server *server);
+
+/* The last output, at most SERVER_OUTPUT_KEEP bytes and `bytes` with the NUL; the last lines when
+ * cut. */
+void server_output(struct server *server, char *text, size_t bytes);
+
+struct server_stop {
+    bool ignored_term;       /* had to be killed after 2 s */
+    bool left_children;      /* the main process had ended and descendants lived on */
+    int exit_status;         /* as waitpid(2) gives it */
+    uint64_t took_ns;        /* SIGTERM to the end */
+    uint64_t rss_peak_bytes; /* ru_maxrss of the main process */
+};
+
+/* SIGTERM, 2 s, then SIGKILL to the whole tree; frees `server`. Safe on one that has ended. `stop`
+ * may be NULL. */
+void server_stop(struct server *server, struct server_stop *stop);
+
+/* A port on 127.0.0.1 that nothing listens on, below the ephemeral range (so that no outgoing
+ * connection holds it), chosen from `seed`. -EADDRINUSE when none is found. */
+int server_free_port(uint64_t seed, unsigned *port, struct err *err);
+
+/* -EADDRINUSE if something listens on 127.0.0.1:port, naming the remedy. */
+int server_port_check(unsigned port, struct err *err);
+
+#endif

@@ -1,0 +1,111 @@
+/* The load generator: a closed loop of keep-alive connections against one address, every answer
+ * checked. Two engines, epoll and io_uring, one thread a core. Knows nothing of entries.
+ *
+ * A run: connect all (the clock has not started), send `pipeline` requests on each connection,
+ * wait until each connection was answered once and settle_ns more, then measure for duration_ns or
+ * until `requests` answers, then stop sending, drain for at most drain_ns, close. An answer counts
+ * for the measured window when it arrives inside it. Latency is closed-loop and raw: from the write
+ * of a request to the last byte of its answer; one stamp for each request of a pipeline.
+ */
+#ifndef HAMMER_HAMMER_H
+#define HAMMER_HAMMER_H
+
+#include "base/err.h"
+#include "http/answer.h"
+#include "stats/histogram.h"
+
+#include <netinet/in.h>
+#include <signal.h>
+
+enum hammer_engine { HAMMER_AUTO, HAMMER_EPOLL, HAMMER_URING };
+
+enum hammer_error {
+    HAMMER_ERROR_CONNECT,   /* connect(2) failed or was refused */
+    HAMMER_ERROR_RESET,     /* ECONNRESET or EPIPE on an open connection */
+    HAMMER_ERROR_CLOSED,    /* the peer closed before the answer was whole */
+    HAMMER_ERROR_MALFORMED, /* not HTTP as RFC 9112 has it */
+    HAMMER_ERROR_READ,      /* another errno on reading */
+    HAMMER_ERROR_WRITE,     /* another errno on writing */
+    HAMMER_ERROR_KINDS
+};
+
+#define HAMMER_THREADS_MAX     64
+#define HAMMER_PIPELINE_MAX    256
+#define HAMMER_CONNECTIONS_MAX 1000000 /* checked against the file limit at the start */
+
+struct hammer_config {
+    struct sockaddr_in address;
+    enum hammer_engine engine; /* AUTO: io_uring where the kernel allows it, else epoll */
+    unsigned connections;      /* exactly so many are kept open */
+    unsigned threads;  /* 1..HAMMER_THREADS_MAX, at most `connections`; the remainder is spread */
+    const int *cpus;   /* one a thread, to pin to; NULL: not pinned */
+    unsigned pipeline; /* requests outstanding on a connection, 1..HAMMER_PIPELINE_MAX */
+    bool close_each;   /* a connection a request: reconnect after each answer */
+    uint64_t settle_ns;
+    uint64_t duration_ns; /* one of these two is 0 */
+    uint64_t requests;
+    uint64_t timeout_ns; /* for an answer, from its request's write; and for connect */
+    uint64_t drain_ns;   /* bound on the drain at the end */
+    const char *request; /* the bytes of one request */
+    size_t request_bytes;
+    struct http_expect expect;
+    /* Called on the first loading thread just before the measured window opens (0) and just after
+     * it has closed (1), so that counters read here cover the window and little else. May be NULL.
+     */
+    void (*at_edge)(void *context, int edge);
+    void *context;
+    const volatile sig_atomic_t *stop; /* set by a signal handler to end early; may be NULL */
+};
+
+struct hammer_counts { /* over the whole run: sent = valid + wrong + errors + timed_out + in_flight,
+                          always */
+    uint64_t sent;
+    uint64_t valid;
+    uint64_t wrong;                      /* well-formed, but not the expected answer */
+    uint64_t errors[HAMMER_ERROR_KINDS]; /* requests lost, by kind; a failed connect loses none and
+                                            is in connect_failures */
+    uint64_t timed_out;
+    uint64_t in_flight; /* unanswered after the drain */
+};
+
+struct hammer_result {
+    enum hammer_engine engine; /* the one used */
+    char engine_reason[256];   /* why AUTO fell back to epoll; "" if it did not */
+    struct hammer_counts total;
+    uint64_t connect_failures;
+    unsigned connections_established; /* open at the same time when the window opened */
+    uint64_t reconnects;   /* connections opened again after an error or an unasked close; not those
+                              of close_each */
+    uint64_t errnos[134];  /* errors by errno */
+    uint64_t status[600];  /* answers by status code, whole run */
+    bool interrupted;      /* *stop was seen */
+    char first_wrong[512]; /* what was expected and what came, for the first wrong or malformed
+                              answer */
+    /* the measured window */
+    uint64_t window_ns;
+    uint64_t valid;      /* valid answers that arrived in it */
+    uint64_t bytes_read; /* of valid answers */
+    uint64_t failed;     /* wrong + errors + timed out in it */
+    uint64_t
+        scanned; /* of the valid ones, those the pattern did not match and the scanner passed */
+    uint64_t cpu_user_ns; /* of the loading threads, RUSAGE_THREAD */
+    uint64_t cpu_system_ns;
+    double little; /* rate * mean latency / (connections * pipeline): 1 in a sound closed loop
+                      (Little 1961); NAN if unknown */
+    struct histogram latency; /* of valid answers */
+};
+
+/* Checks the config (-EINVAL; -EMFILE with the remedy when the file limit is too low;
+ * -EADDRNOTAVAIL when a connection a request would run out of ports), runs it, fills *result
+ * (large: allocate it). Server faults are results, not errors. -ECONNREFUSED if no connection at
+ * all could be made. */
+int hammer_run(const struct hammer_config *config, struct hammer_result *result, struct err *err);
+
+const char *hammer_engine_name(enum hammer_engine engine);
+const char *hammer_error_name(enum hammer_error kind); /* "connect", "reset", … */
+
+/* 0 if this process may use io_uring with all features that the engine needs; else -errno with the
+ * reason. */
+int hammer_uring_probe(struct err *err);
+
+#endif
