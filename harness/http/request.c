@@ -20,8 +20,9 @@ static int token_check(const char *part, const char *text, size_t size, struct e
         return err_set(err, EINVAL, "the %s is empty", part);
     for (size_t i = 0; i < size; i++)
         if (!chars_is_token(text[i]))
-            return err_set(err, EINVAL, "the %s '%.*s' is no token (RFC 9110 5.6.2)", part,
-                           (int)(size < 200 ? size : 200), text);
+            return err_set(err, EINVAL,
+                           "the %s holds the character 0x%02x, which no token may (RFC 9110 5.6.2)",
+                           part, (unsigned)(unsigned char)text[i]);
     return 0;
 }
 
@@ -48,18 +49,18 @@ static int target_check(const char *target, struct err *err)
 
 static int header_check(const char *header, struct given *given, struct err *err)
 {
+    int rc = value_check("header", header, err); /* first, since a message quotes it */
+    if (rc != 0)
+        return rc;
     const char *colon = strchr(header, ':');
     if (colon == NULL)
         return err_set(err, EINVAL, "the header '%.200s' has no colon; write 'Name: value'",
                        header);
     size_t name_bytes = (size_t)(colon - header);
-    int rc = token_check("header name", header, name_bytes, err);
-    if (rc == 0)
-        rc = value_check("header", colon + 1, err);
     given->host += chars_equal(header, name_bytes, "host");
     given->content_length += chars_equal(header, name_bytes, "content-length");
     given->transfer_encoding += chars_equal(header, name_bytes, "transfer-encoding");
-    return rc;
+    return token_check("header name", header, name_bytes, err);
 }
 
 static int request_check(const struct http_request *request, struct given *given, struct err *err)
