@@ -889,7 +889,8 @@ static int on_value_complete(llhttp_t *parser)
     const char *value = name + name_length + 1;
     size_t value_length = (size_t)(c->head.data + c->head.length - value);
     if (name_length == 4 && memcmp(name, "host", 4) == 0) {
-        c->hosts += c->hosts < 2;
+        if (c->hosts < 2)
+            c->hosts++;
         c->host_bad |= !is_host(value, value_length);
     } else if (name_length == 6 && memcmp(name, "expect", 6) == 0) {
         c->expects_continue = value_length == 12 && strncasecmp(value, "100-continue", 12) == 0;
