@@ -17,7 +17,7 @@ objects := $(patsubst %.cc,%.o,$(patsubst %.c,%.o,$(subst ../,up/,$(sources))))
 objects := $(addprefix $(BUILD)/obj/$(ENTRY)/,$(objects))
 
 absent_modules := $(shell for m in $(modules); do pkg-config --exists $$m 2>/dev/null || echo $$m; done)
-absent_needs := $(shell for n in $(needs); do case $$n in /*) [ -e $$n ] ;; *) command -v $$n >/dev/null ;; esac || echo $$n; done)
+absent_needs := $(shell for n in $(needs); do case $$n in (/*) [ -e $$n ] ;; (*) command -v $$n >/dev/null ;; esac || echo $$n; done)
 absent := $(strip $(absent_modules) $(absent_needs))
 
 .PHONY: all
