@@ -26,6 +26,23 @@ static bool is_token(const char *name)
     return len > 0 && name[len] == '\0';
 }
 
+static bool value_is_valid(const char *value)
+{
+    for (; *value != '\0'; value++)
+        if (((unsigned char)*value < ' ' && *value != '\t') || *value == 0x7f)
+            return false;
+    return true;
+}
+
+/* Visible ASCII and no fragment: RFC 3986 has no other characters. */
+static bool target_is_valid(const char *target)
+{
+    for (; *target != '\0'; target++)
+        if (*target <= ' ' || *target > '~' || *target == '#')
+            return false;
+    return true;
+}
+
 static bool list_has(const char *list, const char *word)
 {
     size_t word_len = strlen(word);
@@ -54,7 +71,7 @@ static void note_field(struct fields *seen, const char *name, const char *value)
 {
     /* evhttp skips the spaces before a value, but no tabs. */
     value += strspn(value, " \t");
-    if (!is_token(name)) {
+    if (!is_token(name) || !value_is_valid(value)) {
         seen->valid = false;
     } else if (strcasecmp(name, "Host") == 0) {
         seen->host++;
@@ -80,7 +97,9 @@ static bool framing_is_valid(const struct fields *seen, bool http_1_0)
 
 void request_view_read(struct request_view *view, struct evhttp_request *req)
 {
-    struct fields seen = {.valid = req->major == 1};
+    struct fields seen = {
+        .valid = req->major == 1 && req->minor <= 9 && target_is_valid(req->uri),
+    };
     bool http_1_0 = req->minor == 0;
 
     for (const struct evkeyval *h = req->input_headers->tqh_first; h != NULL; h = h->next.tqe_next)

@@ -19,10 +19,11 @@ struct request_view {
     enum persistence persistence; /* RFC 9112, 9.3 */
 };
 
-/* Reads version and header lines. Not valid are: a version other than 1.x; Host missing in 1.1,
- * doubled or malformed (RFC 9112, 3.2); a name that is no token (5.1); Transfer-Encoding in 1.0,
- * doubled, beside Content-Length, or other than chunked (6.1); a Content-Length that is doubled or
- * not all digits (6.2, 6.3). */
+/* Reads the request line and the header lines. Not valid are: a version other than 1.x; a target
+ * with a fragment or a character that no URI has (RFC 9112, 3.2); Host missing in 1.1, doubled or
+ * malformed (3.2); a name that is no token (5.1); a control character in a value; Transfer-Encoding
+ * in 1.0, doubled, beside Content-Length, or other than chunked (6.1); a Content-Length that is
+ * doubled or not all digits (6.2, 6.3). */
 void request_view_read(struct request_view *view, struct evhttp_request *req);
 
 /* True for "/", with or without a query, in origin-form or absolute-form. */
