@@ -1,5 +1,6 @@
 #include "connection.h"
 
+#include <ctype.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,7 +51,8 @@ struct connection {
     uv_shutdown_t shutdown;
     uint16_t error_status;
     uint8_t hosts;
-    bool host_bad;
+    bool says_close;
+    bool says_keep;
     bool expects_continue;
     bool in_message;
     bool in_trailers;
@@ -807,7 +809,7 @@ static int on_message_begin(llhttp_t *parser)
     c->trailer_bytes = 0;
     c->hosts = 0;
     c->in_message = true;
-    c->host_bad = c->expects_continue = c->in_trailers = false;
+    c->says_close = c->says_keep = c->expects_continue = c->in_trailers = false;
     c->request_called = c->request_done = c->reply_done = c->reply_sent = false;
     c->reply_chunked = c->reply_counted = c->no_body = c->head_only = false;
     c->head_written = c->has_date = c->wants_close = c->wants_chunks = false;
@@ -866,17 +868,66 @@ static int on_value(llhttp_t *parser, const char *at, size_t length)
     return on_field_bytes(parser->data, at, length);
 }
 
+struct span {
+    const char *at;
+    size_t length;
+};
+
+static bool span_is(struct span s, const char *lower)
+{
+    return s.length == strlen(lower) && strncasecmp(s.at, lower, s.length) == 0;
+}
+
+static struct span span_trim(struct span s)
+{
+    while (s.length > 0 && (s.at[0] == ' ' || s.at[0] == '\t'))
+        s = (struct span){s.at + 1, s.length - 1};
+    while (s.length > 0 && (s.at[s.length - 1] == ' ' || s.at[s.length - 1] == '\t'))
+        s.length--;
+    return s;
+}
+
 /* RFC 3986 3.2.2 and 3.2.3, as a set of bytes: what may stand in `uri-host [":" port]`. */
-static bool is_host(const char *at, size_t length)
+static bool is_host(struct span s)
 {
     static const char others[] = "-._~%!$&'()*+,;=:[]";
-    for (size_t i = 0; i < length; i++) {
-        unsigned char byte = (unsigned char)at[i];
-        bool alnum = (byte >= '0' && byte <= '9') || ((byte | 0x20) >= 'a' && (byte | 0x20) <= 'z');
-        if (!alnum && (byte == 0 || strchr(others, byte) == NULL))
+    for (size_t i = 0; i < s.length; i++) {
+        if (!isalnum((unsigned char)s.at[i]) && (s.at[i] == 0 || strchr(others, s.at[i]) == NULL))
             return false;
     }
     return true;
+}
+
+/* RFC 9110 7.6.1: a list; llhttp 8.1 knows no HTAB in it. */
+static void note_connection(struct connection *c, struct span list)
+{
+    const char *end = list.at + list.length;
+    while (list.at < end) {
+        const char *comma = memchr(list.at, ',', (size_t)(end - list.at));
+        const char *stop = comma != NULL ? comma : end;
+        struct span option = span_trim((struct span){list.at, (size_t)(stop - list.at)});
+        c->says_close |= span_is(option, "close");
+        c->says_keep |= span_is(option, "keep-alive");
+        list.at = stop + 1;
+    }
+}
+
+/* The fields that the host itself must understand. Returns 0 or HPE_USER. */
+static int note_field(struct connection *c, struct span name, struct span value)
+{
+    if (name.length == 0)
+        return refuse(c, 400);
+    if (span_is(name, "host")) {
+        if (++c->hosts > 1 || !is_host(value))
+            return refuse(c, 400);
+    } else if (span_is(name, "connection")) {
+        note_connection(c, value);
+    } else if (span_is(name, "expect")) {
+        c->expects_continue = span_is(value, "100-continue");
+    } else if (span_is(name, "transfer-encoding") && !span_is(value, "chunked")) {
+        return refuse(c, 501); /* RFC 9112 6.1; llhttp 8.1 takes "x, chunked" for chunked */
+    }
+    return 0;
 }
 
 static int on_value_complete(llhttp_t *parser)
@@ -884,18 +935,15 @@ static int on_value_complete(llhttp_t *parser)
     struct connection *c = parser->data;
     if (c->in_trailers)
         return 0;
-    const char *name = c->head.data + c->name_start;
-    size_t name_length = strnlen(name, c->head.length - c->name_start);
-    const char *value = name + name_length + 1;
-    size_t value_length = (size_t)(c->head.data + c->head.length - value);
-    if (name_length == 4 && memcmp(name, "host", 4) == 0) {
-        if (c->hosts < 2)
-            c->hosts++;
-        c->host_bad |= !is_host(value, value_length);
-    } else if (name_length == 6 && memcmp(name, "expect", 6) == 0) {
-        c->expects_continue = value_length == 12 && strncasecmp(value, "100-continue", 12) == 0;
-    }
-    int error = on_field_bytes(c, "", 1);
+    struct span name = {c->head.data + c->name_start, 0};
+    name.length = strnlen(name.at, c->head.length - c->name_start);
+    const char *start = name.at + name.length + 1;
+    struct span value =
+        span_trim((struct span){start, (size_t)(c->head.data + c->head.length - start)});
+    c->head.length = (size_t)(value.at + value.length - c->head.data);
+    int error = note_field(c, name, value);
+    if (error == 0)
+        error = on_field_bytes(c, "", 1);
     c->name_start = c->head.length;
     return error;
 }
@@ -946,8 +994,8 @@ static int on_headers_complete(llhttp_t *parser)
 {
     struct connection *c = parser->data;
     if (parser->http_major != 1)
-        return refuse(c, 505);
-    if (c->hosts > 1 || c->host_bad || (c->hosts == 0 && parser->http_minor > 0))
+        return refuse(c, parser->http_major == 0 ? 400 : 505);
+    if (c->hosts == 0 && parser->http_minor > 0)
         return refuse(c, 400);
     /* RFC 9112 6.1: the framing of an HTTP/1.0 message that has Transfer-Encoding is faulty. */
     if (parser->http_minor == 0 && (parser->flags & F_TRANSFER_ENCODING))
@@ -955,7 +1003,7 @@ static int on_headers_complete(llhttp_t *parser)
     parser->upgrade = 0; /* no other protocol is offered */
     c->in_trailers = true;
     c->head_only = parser->method == HTTP_HEAD;
-    c->keep_alive = llhttp_should_keep_alive(parser);
+    c->keep_alive = !c->says_close && (parser->http_minor > 0 || c->says_keep);
     if (!(parser->flags & F_CHUNKED) && parser->content_length == 0)
         return 0;
     if (c->expects_continue && parser->http_minor > 0) {
