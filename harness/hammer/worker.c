@@ -139,7 +139,8 @@ void worker_batch(struct worker *w)
 
 /* ---- requests */
 
-static void fill(struct worker *w, struct conn *c)
+/* Sends as many requests as the pipeline has room for, as if written at `stamp_ns`. */
+static void fill(struct worker *w, struct conn *c, uint64_t stamp_ns)
 {
     unsigned pipeline = w->config->pipeline;
     unsigned count = pipeline - c->outstanding;
@@ -152,7 +153,7 @@ static void fill(struct worker *w, struct conn *c)
     uint64_t *stamps = w->stamps + (size_t)worker_conn_index(w, c) * pipeline;
     unsigned place = c->oldest + c->outstanding;
     for (unsigned i = 0; i < count; i++, place++)
-        stamps[place >= pipeline ? place - pipeline : place] = w->now_ns;
+        stamps[place >= pipeline ? place - pipeline : place] = stamp_ns;
     c->outstanding += count;
     c->unsent_bytes += count * w->config->request_bytes;
     w->sum->total.sent += count;
@@ -233,12 +234,12 @@ static void conn_restart(struct worker *w, struct conn *c, bool abort)
 void worker_connected(struct worker *w, struct conn *c)
 {
     c->state = CONN_OPEN;
-    c->since_ns = w->now_ns;
     w->connecting--;
     w->open++;
-    w->ever_open = true;
+    if (!atomic_load_explicit(&w->load->ever_open, memory_order_relaxed))
+        atomic_store(&w->load->ever_open, true);
     if (w->refill || (phase_now(w) == LOAD_RAMP && w->quota == UINT64_MAX))
-        fill(w, c);
+        fill(w, c, w->config->close_each ? c->since_ns : w->now_ns);
     else
         ramp_done(w, c);
 }
@@ -314,7 +315,7 @@ void worker_received(struct worker *w, struct conn *c, const char *bytes, size_t
         return;
     if (w->refill) {
         if (c->outstanding < w->config->pipeline)
-            fill(w, c);
+            fill(w, c, w->now_ns);
     } else if (c->outstanding == 0)
         ramp_done(w, c);
 }
@@ -436,7 +437,7 @@ static void gate(struct worker *w, void (*last)(struct load *))
 
 static void gate_settle(struct load *load)
 {
-    if (load->config->stop && *load->config->stop)
+    if (!atomic_load(&load->ever_open) || (load->config->stop && *load->config->stop))
         atomic_store(&load->cancelled, true);
     atomic_store(&load->open_ns, clock_now_ns() + load->config->settle_ns);
     atomic_store_explicit(&load->phase, LOAD_SETTLE, memory_order_release);
@@ -460,7 +461,7 @@ static void fire(struct worker *w)
         if (c->state == CONN_IDLE && w->connecting < WAVE)
             conn_start(w, c);
         else if (c->state == CONN_OPEN && c->outstanding < w->config->pipeline)
-            fill(w, c);
+            fill(w, c, w->now_ns);
     }
 }
 
