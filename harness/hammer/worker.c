@@ -220,6 +220,12 @@ static void conn_close(struct worker *w, struct conn *c, bool abort)
     c->generation++;
 }
 
+/* Whether one more connection would find a request left: each that is connecting takes one. */
+static bool wanted(const struct worker *w)
+{
+    return w->refill && w->quota > w->connecting;
+}
+
 /* A connection that had carried an answer is opened again at once; another waits for the next
  * tick, so that a server that refuses or resets is not asked in a tight loop. */
 static void conn_restart(struct worker *w, struct conn *c, bool abort)
@@ -227,7 +233,7 @@ static void conn_restart(struct worker *w, struct conn *c, bool abort)
     bool carried = c->checked;
     conn_close(w, c, abort);
     ramp_done(w, c);
-    if (carried && w->refill && w->quota > 0)
+    if (carried && wanted(w))
         conn_start(w, c);
 }
 
@@ -339,7 +345,7 @@ static void conn_check(struct worker *w, struct conn *c)
     uint64_t timeout_ns = w->config->timeout_ns;
     switch ((enum conn_state)c->state) {
     case CONN_IDLE:
-        if (!w->refill || w->quota == 0)
+        if (!wanted(w))
             break;
         if (w->connecting < WAVE)
             conn_start(w, c);
@@ -458,7 +464,7 @@ static void fire(struct worker *w)
     w->next_tick_ns = w->now_ns + w->tick_ns;
     for (unsigned i = 0; i < w->count; i++) {
         struct conn *c = &w->conns[i];
-        if (c->state == CONN_IDLE && w->connecting < WAVE)
+        if (c->state == CONN_IDLE && wanted(w) && w->connecting < WAVE)
             conn_start(w, c);
         else if (c->state == CONN_OPEN && c->outstanding < w->config->pipeline)
             fill(w, c, w->now_ns);

@@ -7,6 +7,7 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -35,7 +36,7 @@ struct peer {
     int fd;
     pthread_t thread;
     atomic_uint accepted, requests;
-    atomic_bool dead; /* stops accepting and closes what is open */
+    atomic_bool dead; /* accepts what is queued, then stops and closes what is open */
     pthread_t threads[PEER_CONNECTIONS_MAX];
     int fds[PEER_CONNECTIONS_MAX]; /* duplicates, to end a thread that reads */
 };
@@ -106,7 +107,10 @@ static void *peer_accept(void *argument)
 {
     struct peer *peer = argument;
     for (;;) {
-        int fd = accept(peer->fd, NULL, NULL);
+        struct pollfd ready = {.fd = peer->fd, .events = POLLIN};
+        if (poll(&ready, 1, 5) == 0 && !atomic_load(&peer->dead))
+            continue;
+        int fd = accept4(peer->fd, NULL, NULL, SOCK_CLOEXEC);
         unsigned nth = atomic_load(&peer->accepted);
         if (fd < 0 || nth == PEER_CONNECTIONS_MAX)
             return NULL;
@@ -126,7 +130,7 @@ static inline void peer_start(struct peer *peer, void (*serve)(struct talk *talk
 {
     memset(peer, 0, sizeof *peer);
     peer->serve = serve;
-    peer->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    peer->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     peer->address.sin_family = AF_INET;
     peer->address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     socklen_t size = sizeof peer->address;
@@ -137,12 +141,11 @@ static inline void peer_start(struct peer *peer, void (*serve)(struct talk *talk
     pthread_create(&peer->thread, NULL, peer_accept, peer);
 }
 
-/* As a server that dies: nothing listens, every connection is shut. */
+/* Nothing listens any more, every connection is shut. */
 static inline void peer_kill(struct peer *peer)
 {
     if (atomic_exchange(&peer->dead, true))
         return;
-    shutdown(peer->fd, SHUT_RDWR);
     pthread_join(peer->thread, NULL);
     close(peer->fd);
     for (unsigned i = 0; i < atomic_load(&peer->accepted); i++) {
