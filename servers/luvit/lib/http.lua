@@ -403,9 +403,11 @@ function callbacks.request(socket, method, url, head, minor, ended)
     return res:finish()
   end
   socket._onRequest(req, res)
-  if ended and req.handlers then
+  if ended then
     req.complete = true
-    flow(req)
+    if req.handlers then
+      flow(req)
+    end
   end
 end
 
@@ -437,8 +439,11 @@ function callbacks.drain(socket)
   end
 end
 
+-- What a handler still does with the reply is let go: a write tells that the client is gone.
 function callbacks.failed(socket)
-  socket._res.finished = true
+  local res = socket._res
+  res.finished = true
+  res._conn = nil
 end
 
 callbacks.schedule = schedule
@@ -458,7 +463,7 @@ function callbacks.closed(socket)
     uv.close(socket._linger)
   end
   local req, res = socket._req, socket._res
-  if res and res._conn then
+  if res and not (res.finished and req.complete) then
     res._conn = nil
     req._queue = nil
     if res.handlers then
