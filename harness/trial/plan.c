@@ -1,0 +1,87 @@
+#include "trial/plan.h"
+#include "stats/random.h"
+
+#include <errno.h>
+#include <string.h>
+
+uint64_t plan_slice_ns(unsigned connections)
+{
+    return 100 * UINT64_C(1000000) + connections * UINT64_C(200000);
+}
+
+json_t *plan_to_json(const struct plan *plan)
+{
+    json_t *hammer_cpus = json_array();
+    for (int i = 0; i < plan->cpus.hammer_count; i++)
+        json_array_append_new(hammer_cpus, json_integer(plan->cpus.hammer[i]));
+    return json_pack(
+        "{s:s, s:s, s:i, s:i, s:b, s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:i, s:o, s:i, "
+        "s:b, s:b}",
+        "workload", plan->workload->name, "summary", plan->workload->summary, "connections",
+        (int)plan->connections, "pipeline", (int)plan->workload->pipeline, "close_each",
+        plan->workload->close_each, "boots", (int)plan->boots, "seed", (json_int_t)plan->seed,
+        "budget_ns", (json_int_t)plan->budget_ns, "slice_ns", (json_int_t)plan->slice_ns,
+        "settle_ns", (json_int_t)plan->settle_ns, "timeout_ns", (json_int_t)plan->timeout_ns,
+        "ready_ns", (json_int_t)plan->ready_ns, "warm_max_ns", (json_int_t)plan->warm_max_ns,
+        "engine", hammer_engine_name(plan->engine), "server_cpu", plan->cpus.server, "hammer_cpus",
+        hammer_cpus, "cpus_allowed", plan->cpus.allowed_count, "one_cpu", plan->cpus.shared,
+        "smt_siblings", plan->cpus.siblings);
+}
+
+static enum hammer_engine engine_of(const char *name)
+{
+    for (int engine = HAMMER_AUTO; engine <= HAMMER_URING; engine++)
+        if (strcmp(hammer_engine_name((enum hammer_engine)engine), name) == 0)
+            return (enum hammer_engine)engine;
+    return HAMMER_AUTO;
+}
+
+int plan_from_json(const json_t *json, struct plan *plan, struct err *err)
+{
+    const char *workload;
+    const char *engine;
+    json_t *hammer_cpus;
+    int connections, boots, shared, siblings;
+    json_int_t seed, budget, slice, settle, timeout, ready, warm;
+    json_error_t why;
+    memset(plan, 0, sizeof *plan);
+    if (json_unpack_ex((json_t *)json, &why, 0,
+                       "{s:s, s:i, s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:i, s:o, s:i, "
+                       "s:b, s:b}",
+                       "workload", &workload, "connections", &connections, "boots", &boots, "seed",
+                       &seed, "budget_ns", &budget, "slice_ns", &slice, "settle_ns", &settle,
+                       "timeout_ns", &timeout, "ready_ns", &ready, "warm_max_ns", &warm, "engine",
+                       &engine, "server_cpu", &plan->cpus.server, "hammer_cpus", &hammer_cpus,
+                       "cpus_allowed", &plan->cpus.allowed_count, "one_cpu", &shared,
+                       "smt_siblings", &siblings) != 0)
+        return err_set(err, EINVAL, "the record's plan can't be read: %s", why.text);
+    plan->workload = workload_find(workload, err);
+    if (plan->workload == NULL)
+        return -EINVAL;
+    plan->connections = (unsigned)connections;
+    plan->boots = (unsigned)boots;
+    plan->seed = (uint64_t)seed;
+    plan->budget_ns = (uint64_t)budget;
+    plan->slice_ns = (uint64_t)slice;
+    plan->settle_ns = (uint64_t)settle;
+    plan->timeout_ns = (uint64_t)timeout;
+    plan->ready_ns = (uint64_t)ready;
+    plan->warm_max_ns = (uint64_t)warm;
+    plan->engine = engine_of(engine);
+    plan->cpus.shared = shared != 0;
+    plan->cpus.siblings = siblings != 0;
+    size_t most = sizeof plan->cpus.hammer / sizeof plan->cpus.hammer[0];
+    for (size_t i = 0; i < json_array_size(hammer_cpus) && i < most; i++)
+        plan->cpus.hammer[plan->cpus.hammer_count++] =
+            (int)json_integer_value(json_array_get(hammer_cpus, i));
+    return 0;
+}
+
+void plan_order(const struct plan *plan, unsigned boot, unsigned block, size_t *order, size_t count)
+{
+    struct random random;
+    random_seed(&random, plan->seed + UINT64_C(1000003) * boot + block);
+    for (size_t i = 0; i < count; i++)
+        order[i] = i;
+    random_shuffle(&random, order, count);
+}

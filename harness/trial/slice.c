@@ -1,0 +1,253 @@
+#include "trial/slice.h"
+#include "base/clock.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Counters at one edge of the window. */
+struct edge {
+    bool usage_known;
+    struct host_usage usage;
+    struct host_core server_core;
+    struct host_core hammer_cores;
+};
+
+struct edges {
+    const struct plan *plan;
+    pid_t pids[HOST_TREE_MAX];
+    int pid_count;
+    struct edge edge[2];
+};
+
+static void core_add(struct host_core *into, const struct host_core *more)
+{
+    into->user += more->user;
+    into->nice += more->nice;
+    into->system += more->system;
+    into->idle += more->idle;
+    into->iowait += more->iowait;
+    into->irq += more->irq;
+    into->softirq += more->softirq;
+    into->steal += more->steal;
+}
+
+static struct host_core core_since(const struct host_core *after, const struct host_core *before)
+{
+    return (struct host_core){
+        .user = after->user - before->user,
+        .nice = after->nice - before->nice,
+        .system = after->system - before->system,
+        .idle = after->idle - before->idle,
+        .iowait = after->iowait - before->iowait,
+        .irq = after->irq - before->irq,
+        .softirq = after->softirq - before->softirq,
+        .steal = after->steal - before->steal,
+    };
+}
+
+/* Runs on the loading thread, outside of the window. */
+static void read_edge(void *context, int which)
+{
+    struct edges *edges = context;
+    const struct host_cpu_plan *cpus = &edges->plan->cpus;
+    struct edge *edge = &edges->edge[which];
+    memset(edge, 0, sizeof *edge);
+    edge->usage_known = host_usage_read(edges->pids, edges->pid_count, &edge->usage, NULL) == 0;
+    host_core_read(cpus->server, &edge->server_core, NULL);
+    for (int i = 0; i < cpus->hammer_count; i++) {
+        struct host_core core;
+        if (host_core_read(cpus->hammer[i], &core, NULL) == 0)
+            core_add(&edge->hammer_cores, &core);
+    }
+}
+
+static void take_difference(const struct edges *edges, struct slice *slice)
+{
+    const struct edge *before = &edges->edge[0];
+    const struct edge *after = &edges->edge[1];
+    slice->usage_known = before->usage_known && after->usage_known;
+    slice->usage = after->usage; /* processes, threads and memory as they stood at the end */
+    slice->usage.cpu_ns -= before->usage.cpu_ns;
+    slice->usage.user_ticks -= before->usage.user_ticks;
+    slice->usage.system_ticks -= before->usage.system_ticks;
+    slice->usage.switches_voluntary -= before->usage.switches_voluntary;
+    slice->usage.switches_involuntary -= before->usage.switches_involuntary;
+    slice->server_core = core_since(&after->server_core, &before->server_core);
+    slice->hammer_cores = core_since(&after->hammer_cores, &before->hammer_cores);
+}
+
+int slice_measure(const struct plan *plan, const struct slice_target *target,
+                  const struct slice_shape *shape, const volatile sig_atomic_t *stop,
+                  struct slice *slice, struct err *err)
+{
+    struct edges edges = {.plan = plan};
+    edges.pid_count = server_pids(target->server, edges.pids, HOST_TREE_MAX);
+    unsigned threads = plan->cpus.hammer_count > 0 ? (unsigned)plan->cpus.hammer_count : 1;
+    const struct hammer_config config = {
+        .address = {.sin_family = AF_INET,
+                    .sin_port = htons((uint16_t)target->port),
+                    .sin_addr.s_addr = htonl(INADDR_LOOPBACK)},
+        .engine = plan->engine,
+        .connections = shape->connections,
+        .threads = threads < shape->connections ? threads : shape->connections,
+        .cpus = plan->cpus.hammer_count > 0 ? plan->cpus.hammer : NULL,
+        .pipeline = plan->workload->pipeline,
+        .close_each = plan->workload->close_each,
+        .settle_ns = shape->settle_ns,
+        .duration_ns = shape->duration_ns,
+        .timeout_ns = plan->timeout_ns,
+        .drain_ns = plan->timeout_ns,
+        .request = target->request,
+        .request_bytes = target->request_bytes,
+        .expect = *plan->workload->expect,
+        .at_edge = read_edge,
+        .context = &edges,
+        .stop = stop,
+    };
+    slice->began_ns = clock_now_ns();
+    int status = hammer_run(&config, &slice->load, err);
+    if (status == 0)
+        take_difference(&edges, slice);
+    return status;
+}
+
+static uint64_t errors_of(const struct hammer_counts *counts)
+{
+    uint64_t sum = 0;
+    for (int kind = 0; kind < HAMMER_ERROR_KINDS; kind++)
+        sum += counts->errors[kind];
+    return sum;
+}
+
+bool slice_is_sound(const struct plan *plan, const struct slice *slice, char *why, size_t why_bytes)
+{
+    const struct hammer_result *load = &slice->load;
+    const struct hammer_counts *total = &load->total;
+    size_t used = 0;
+    why[0] = '\0';
+#define SAY(...)                                                                                   \
+    (used < why_bytes ? used += (size_t)snprintf(why + used, why_bytes - used, __VA_ARGS__) : used)
+    const char *comma = "";
+    if (total->wrong > 0) {
+        SAY("%" PRIu64 " wrong answers", total->wrong);
+        comma = ", ";
+    }
+    for (int kind = 0; kind < HAMMER_ERROR_KINDS; kind++)
+        if (total->errors[kind] > 0) {
+            SAY("%s%" PRIu64 " errors of kind %s", comma, total->errors[kind],
+                hammer_error_name((enum hammer_error)kind));
+            comma = ", ";
+        }
+    if (total->timed_out > 0) {
+        SAY("%s%" PRIu64 " requests not answered within %.3g s", comma, total->timed_out,
+            (double)plan->timeout_ns / 1e9);
+        comma = ", ";
+    }
+    if (load->connect_failures > 0) {
+        SAY("%s%" PRIu64 " connections refused or not made", comma, load->connect_failures);
+        comma = ", ";
+    }
+    if (load->first_wrong[0] != '\0')
+        SAY("%s%s", comma[0] != '\0' ? "; the first: " : "", load->first_wrong);
+#undef SAY
+    return why[0] == '\0';
+}
+
+static json_t *core_to_json(const struct host_core *core)
+{
+    return json_pack(
+        "{s:I, s:I, s:I, s:I, s:I}", "busy",
+        (json_int_t)(core->user + core->nice + core->system + core->irq + core->softirq), "idle",
+        (json_int_t)(core->idle + core->iowait), "irq", (json_int_t)core->irq, "softirq",
+        (json_int_t)core->softirq, "steal", (json_int_t)core->steal);
+}
+
+static json_t *latency_to_json(const struct histogram *h)
+{
+    json_t *buckets = json_array();
+    for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++)
+        if (h->buckets[i] > 0)
+            json_array_append_new(buckets, json_pack("[I, I]", (json_int_t)histogram_value_ns(i),
+                                                     (json_int_t)h->buckets[i]));
+    return json_pack("{s:I, s:I, s:I, s:I, s:o}", "sum_ns", (json_int_t)h->sum_ns, "min_ns",
+                     (json_int_t)h->min_ns, "max_ns", (json_int_t)h->max_ns, "overflow",
+                     (json_int_t)h->overflow, "buckets", buckets);
+}
+
+static json_t *errors_to_json(const struct hammer_result *load)
+{
+    json_t *errors = json_object();
+    for (int kind = 0; kind < HAMMER_ERROR_KINDS; kind++)
+        if (load->total.errors[kind] > 0)
+            json_object_set_new(errors, hammer_error_name((enum hammer_error)kind),
+                                json_integer((json_int_t)load->total.errors[kind]));
+    return errors;
+}
+
+static void add_usage(json_t *line, const struct slice *slice)
+{
+    const struct host_usage *usage = &slice->usage;
+    json_object_update_new(line,
+                           json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:i, s:i}", "server_cpu_ns",
+                                     (json_int_t)usage->cpu_ns, "server_user_ticks",
+                                     (json_int_t)usage->user_ticks, "server_system_ticks",
+                                     (json_int_t)usage->system_ticks, "switches_voluntary",
+                                     (json_int_t)usage->switches_voluntary, "switches_involuntary",
+                                     (json_int_t)usage->switches_involuntary, "rss_peak_bytes",
+                                     (json_int_t)usage->rss_peak_bytes, "processes",
+                                     usage->processes, "threads", usage->threads));
+}
+
+json_t *slice_to_json(const struct slice *slice)
+{
+    const struct hammer_result *load = &slice->load;
+    json_t *line = json_pack(
+        "{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:i, s:I, s:s, s:I, s:I, s:o, s:o}",
+        "type", "slice", "began_ns", (json_int_t)slice->began_ns, "window_ns",
+        (json_int_t)load->window_ns, "valid", (json_int_t)load->valid, "bytes_read",
+        (json_int_t)load->bytes_read, "sent_total", (json_int_t)load->total.sent, "valid_total",
+        (json_int_t)load->total.valid, "wrong", (json_int_t)load->total.wrong, "timed_out",
+        (json_int_t)load->total.timed_out, "errors", errors_to_json(load), "connections",
+        (int)load->connections_established, "reconnects", (json_int_t)load->reconnects, "engine",
+        hammer_engine_name(load->engine), "hammer_user_ns", (json_int_t)load->cpu_user_ns,
+        "hammer_system_ns", (json_int_t)load->cpu_system_ns, "server_core",
+        core_to_json(&slice->server_core), "hammer_cores", core_to_json(&slice->hammer_cores));
+    json_object_set_new(line, "in_flight", json_integer((json_int_t)load->total.in_flight));
+    json_object_set_new(line, "errors_total", json_integer((json_int_t)errors_of(&load->total)));
+    if (isfinite(load->little))
+        json_object_set_new(line, "little", json_real(load->little));
+    if (slice->usage_known)
+        add_usage(line, slice);
+    if (load->latency.count > 0)
+        json_object_set_new(line, "latency", latency_to_json(&load->latency));
+    return line;
+}
+
+void slice_add_latency(const json_t *line, struct histogram *h)
+{
+    const json_t *latency = json_object_get(line, "latency");
+    const json_t *buckets = json_object_get(latency, "buckets");
+    uint64_t overflow = (uint64_t)json_integer_value(json_object_get(latency, "overflow"));
+    uint64_t min = (uint64_t)json_integer_value(json_object_get(latency, "min_ns"));
+    uint64_t max = (uint64_t)json_integer_value(json_object_get(latency, "max_ns"));
+    if (latency == NULL)
+        return;
+    for (size_t i = 0; i < json_array_size(buckets); i++) {
+        const json_t *pair = json_array_get(buckets, i);
+        uint64_t value = (uint64_t)json_integer_value(json_array_get(pair, 0));
+        uint64_t count = (uint64_t)json_integer_value(json_array_get(pair, 1));
+        if (value >= HISTOGRAM_LIMIT_NS)
+            continue;
+        h->buckets[histogram_bucket(value)] += count;
+        h->count += count;
+    }
+    h->count += overflow;
+    h->overflow += overflow;
+    h->sum_ns += (uint64_t)json_integer_value(json_object_get(latency, "sum_ns"));
+    h->min_ns = min < h->min_ns ? min : h->min_ns;
+    h->max_ns = max > h->max_ns ? max : h->max_ns;
+}

@@ -1,0 +1,53 @@
+/* One slice: one entry under load for a moment, with the counters that say what it cost and what
+ * limited it. Opening, settling, draining and closing lie outside of the measured window.
+ */
+#ifndef TRIAL_SLICE_H
+#define TRIAL_SLICE_H
+
+#include "entry/server.h"
+#include "hammer/hammer.h"
+#include "host/usage.h"
+#include "trial/plan.h"
+
+#include <jansson.h>
+
+struct slice_target {
+    struct server *server;
+    unsigned port;
+    const char *request;
+    size_t request_bytes;
+};
+
+struct slice_shape { /* what differs between a measured slice and a warm-up window */
+    unsigned connections;
+    uint64_t duration_ns;
+    uint64_t settle_ns;
+};
+
+struct slice {
+    struct hammer_result load;
+    uint64_t began_ns;            /* clock_now_ns() before the connections were opened */
+    bool usage_known;             /* the server lived at both edges of the window */
+    struct host_usage usage;      /* of the server's tree, within the window; peaks as they stood */
+    struct host_core server_core; /* ticks within the window */
+    struct host_core hammer_cores; /* the same, summed over the load generator's cores */
+};
+
+/* Fills *slice (large: allocate it once). Faults of the server are results; -errno is the hammer's
+ * refusal to run, or a server that took no connection. */
+int slice_measure(const struct plan *plan, const struct slice_target *target,
+                  const struct slice_shape *shape, const volatile sig_atomic_t *stop,
+                  struct slice *slice, struct err *err);
+
+/* True if no request of the slice went wrong; else the reason in `why`. A slice in which nothing
+ * came (load.valid 0) may be sound: the server may be slower than the slice is long. */
+bool slice_is_sound(const struct plan *plan, const struct slice *slice, char *why,
+                    size_t why_bytes);
+
+/* A new JSON object of type "slice", without entry, boot and block. */
+json_t *slice_to_json(const struct slice *slice);
+
+/* Adds the latencies of a slice line to `h`. */
+void slice_add_latency(const json_t *line, struct histogram *h);
+
+#endif

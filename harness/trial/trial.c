@@ -1,0 +1,428 @@
+#include "trial/trial.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "host/machine.h"
+#include "judge/answers.h"
+#include "trial/slice.h"
+#include "trial/warm.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { IDLE_DESCRIPTORS = 256 }; /* a server's own files, beside its connections */
+
+struct contender {
+    const struct entry *entry;
+    struct server *server; /* NULL while it does not run */
+    unsigned port;
+    char *request;
+    size_t request_bytes;
+    bool out;              /* failed: measured no more */
+    uint64_t idle_from_ns; /* end of its last load in this boot, and its CPU time then */
+    uint64_t idle_from_cpu_ns;
+};
+
+struct trial {
+    const struct trial_options *options;
+    const struct plan *plan;
+    struct record *record;
+    struct record_data *data;
+    struct contender *contenders;
+    size_t count;
+    struct slice *slice; /* scratch */
+    uint64_t began_ns;
+    unsigned boot;
+    unsigned block;
+};
+
+static bool stopped(const struct trial *trial)
+{
+    return trial->options->stop != NULL && *trial->options->stop != 0;
+}
+
+static void tell(const struct trial *trial, const char *doing, const char *entry)
+{
+    if (trial->options->progress == NULL)
+        return;
+    const struct trial_progress progress = {
+        .doing = doing,
+        .entry = entry,
+        .boot = trial->boot + 1,
+        .boots = trial->plan->boots,
+        .block = trial->block,
+        .spent_ns = clock_now_ns() - trial->began_ns,
+        .budget_ns = trial->plan->budget_ns,
+    };
+    trial->options->progress(trial->options->context, &progress);
+}
+
+/* Takes `line`. It stays in memory even when the disk is full, so that the table can be printed. */
+static int note(struct trial *trial, json_t *line, struct err *err)
+{
+    json_array_append_new(trial->data->lines, line);
+    return record_append(trial->record, line, err);
+}
+
+static json_t *line_for(const struct trial *trial, const char *type, const struct entry *entry)
+{
+    return json_pack("{s:s, s:s, s:i}", "type", type, "entry", entry->name, "boot",
+                     (int)trial->boot);
+}
+
+/* An output as JSON text: bytes that are not UTF-8 become '?'. */
+static json_t *text_to_json(char *text)
+{
+    json_t *json = json_string(text);
+    if (json != NULL)
+        return json;
+    for (char *c = text; *c != '\0'; c++)
+        if ((unsigned char)*c >= 0x80)
+            *c = '?';
+    return json_string(text);
+}
+
+/* Stops the server and records how it ended. Breaches of the contract go to `breach`. */
+static int stop_server(struct trial *trial, struct contender *c, char *breach, size_t breach_bytes,
+                       struct err *err)
+{
+    struct server_stop stop;
+    bool had_ended = server_poll(c->server, breach, breach_bytes) != SERVER_RUNNING;
+    server_stop(c->server, &stop);
+    c->server = NULL;
+    breach[0] = '\0';
+    if (stop.ignored_term)
+        snprintf(breach, breach_bytes, "ignored SIGTERM for 2 s and was killed");
+    else if (stop.left_children)
+        snprintf(breach, breach_bytes, "left processes behind on SIGTERM; they were killed");
+    else if (!had_ended && stop.exit_status != 0)
+        snprintf(breach, breach_bytes, "ended on SIGTERM with wait status 0x%04x instead of exit 0",
+                 (unsigned)stop.exit_status);
+    json_t *line = line_for(trial, "stop", c->entry);
+    json_object_update_new(line,
+                           json_pack("{s:b, s:b, s:i, s:I, s:I}", "ignored_term", stop.ignored_term,
+                                     "left_children", stop.left_children, "wait_status",
+                                     stop.exit_status, "took_ns", (json_int_t)stop.took_ns,
+                                     "rss_peak_bytes", (json_int_t)stop.rss_peak_bytes));
+    return note(trial, line, err);
+}
+
+/* Records why an entry is out, with what it last printed, and ends its server. */
+static int fail_contender(struct trial *trial, struct contender *c, const char *reason,
+                          struct err *err)
+{
+    char output[SERVER_OUTPUT_KEEP] = "";
+    char breach[256];
+    json_t *line = line_for(trial, "failure", c->entry);
+    if (c->server != NULL)
+        server_output(c->server, output, sizeof output);
+    json_object_set_new(line, "block", json_integer(trial->block));
+    json_object_set_new(line, "reason", json_string(reason));
+    json_object_set_new(line, "output", text_to_json(output));
+    c->out = true;
+    int status = note(trial, line, err);
+    if (c->server == NULL)
+        return status;
+    struct err second;
+    int stop_status = stop_server(trial, c, breach, sizeof breach, status == 0 ? err : &second);
+    return status != 0 ? status : stop_status;
+}
+
+/* Names what happened to a server that went wrong: if it ended, that comes first. */
+static int fail_because(struct trial *trial, struct contender *c, const char *when,
+                        const char *reason, struct err *err)
+{
+    char detail[256] = "";
+    bool lives =
+        c->server == NULL || server_poll(c->server, detail, sizeof detail) == SERVER_RUNNING;
+    char *text = lives ? mem_format("%s: %s", when, reason)
+                       : mem_format("%s: the server %s (%s)", when, detail, reason);
+    int status = fail_contender(trial, c, text, err);
+    free(text);
+    return status;
+}
+
+static struct slice_target target_of(const struct contender *c)
+{
+    return (struct slice_target){.server = c->server,
+                                 .port = c->port,
+                                 .request = c->request,
+                                 .request_bytes = c->request_bytes};
+}
+
+static uint64_t cpu_of(const struct contender *c)
+{
+    pid_t pids[HOST_TREE_MAX];
+    struct host_usage usage;
+    int count = server_pids(c->server, pids, HOST_TREE_MAX);
+    return host_usage_read(pids, count, &usage, NULL) == 0 ? usage.cpu_ns : 0;
+}
+
+static void falls_idle(struct contender *c)
+{
+    c->idle_from_cpu_ns = cpu_of(c);
+    c->idle_from_ns = clock_now_ns();
+}
+
+static int spawn(struct trial *trial, struct contender *c, struct err *err)
+{
+    uint64_t seed = trial->plan->seed + trial->boot * UINT64_C(7919) +
+                    (uint64_t)(c - trial->contenders) * UINT64_C(104729);
+    int status = server_free_port(seed, &c->port, err);
+    if (status == 0)
+        status =
+            workload_request(trial->plan->workload, c->port, &c->request, &c->request_bytes, err);
+    if (status != 0)
+        return status;
+    char **argv = entry_argv(c->entry, c->entry->run, c->port, 1);
+    const struct server_start start = {
+        .argv = argv,
+        .folder = c->entry->folder,
+        .cpu = trial->plan->cpus.server,
+        .port = c->port,
+        .files = trial->plan->connections + IDLE_DESCRIPTORS,
+    };
+    status = server_start(&start, &c->server, err);
+    entry_argv_free(argv);
+    return status;
+}
+
+/* Starts, checks and warms one server. A server's failure is noted; the return value is the
+ * harness's own. */
+static int bring_up(struct trial *trial, struct contender *c, struct err *err)
+{
+    struct err why;
+    struct warm warm = {0};
+    uint64_t ready_ns = 0;
+    tell(trial, "starting", c->entry->name);
+    free(c->request);
+    c->request = NULL;
+    if (spawn(trial, c, &why) != 0 ||
+        server_wait_ready(c->server, c->request, c->request_bytes, trial->plan->workload->expect,
+                          trial->plan->ready_ns, &ready_ns, &why) != 0)
+        return fail_contender(trial, c, why.text, err);
+    if (trial->boot == 0 && c->entry->status != ENTRY_REFERENCE &&
+        judge_answers(c->port, (unsigned long)trial->plan->seed, &why) != 0)
+        return fail_because(trial, c, "checked before the load", why.text, err);
+
+    tell(trial, "warming", c->entry->name);
+    struct slice_target target = target_of(c);
+    if (warm_until_steady(trial->plan, &target, trial->options->stop, trial->slice, &warm, &why) !=
+        0)
+        return fail_because(trial, c, "warming up", why.text, err);
+    json_t *line = line_for(trial, "boot", c->entry);
+    json_object_update_new(
+        line, json_pack("{s:I, s:I, s:i, s:b, s:f, s:f}", "ready_ns", (json_int_t)ready_ns,
+                        "warm_ns", (json_int_t)warm.took_ns, "warm_windows", (int)warm.windows,
+                        "warm_steady", warm.steady, "warm_first_cpu_ns", warm.first_cpu_ns,
+                        "warm_last_cpu_ns", warm.last_cpu_ns));
+    falls_idle(c);
+    return note(trial, line, err);
+}
+
+static int run_slice(struct trial *trial, struct contender *c, unsigned position, struct err *err)
+{
+    struct err why;
+    char unsound[768];
+    const struct slice_shape shape = {
+        .connections = trial->plan->connections,
+        .duration_ns = trial->plan->slice_ns,
+        .settle_ns = trial->plan->settle_ns,
+    };
+    struct slice_target target = target_of(c);
+    tell(trial, "measuring", c->entry->name);
+    uint64_t idle_cpu_ns = cpu_of(c) - c->idle_from_cpu_ns;
+    uint64_t idle_ns = clock_now_ns() - c->idle_from_ns;
+    int status =
+        slice_measure(trial->plan, &target, &shape, trial->options->stop, trial->slice, &why);
+    if (stopped(trial))
+        return 0; /* cut short: it counts for nothing */
+    if (status != 0)
+        return fail_because(trial, c, "under load", why.text, err);
+
+    json_t *line = slice_to_json(trial->slice);
+    json_object_update_new(
+        line, json_pack("{s:s, s:i, s:i, s:i, s:I, s:I}", "entry", c->entry->name, "boot",
+                        (int)trial->boot, "block", (int)trial->block, "position", (int)position,
+                        "idle_ns", (json_int_t)idle_ns, "idle_cpu_ns", (json_int_t)idle_cpu_ns));
+    status = note(trial, line, err);
+    if (status != 0)
+        return status;
+    if (!slice_is_sound(trial->plan, trial->slice, unsound, sizeof unsound))
+        return fail_because(trial, c, "under load", unsound, err);
+    if (trial->slice->load.valid == 0)
+        return fail_because(trial, c, "under load",
+                            "no answer within a slice; --slice makes it longer", err);
+    falls_idle(c);
+    return 0;
+}
+
+static size_t contenders_left(const struct trial *trial)
+{
+    size_t left = 0;
+    for (size_t i = 0; i < trial->count; i++)
+        left += !trial->contenders[i].out;
+    return left;
+}
+
+/* Applies `step` to every contender still in, in the order of this boot and block. */
+static int in_order(struct trial *trial,
+                    int (*step)(struct trial *, struct contender *, unsigned, struct err *),
+                    struct err *err)
+{
+    size_t *order = mem_alloc(trial->count, sizeof *order);
+    plan_order(trial->plan, trial->boot, trial->block, order, trial->count);
+    int status = 0;
+    for (size_t i = 0; i < trial->count && status == 0 && !stopped(trial); i++)
+        if (!trial->contenders[order[i]].out)
+            status = step(trial, &trial->contenders[order[i]], (unsigned)i, err);
+    free(order);
+    return status;
+}
+
+static int bring_up_step(struct trial *trial, struct contender *c, unsigned position,
+                         struct err *err)
+{
+    (void)position;
+    return bring_up(trial, c, err);
+}
+
+/* Ends all servers of the boot. A breach found here is a failure of the entry. */
+static int shut_down(struct trial *trial, struct err *err)
+{
+    int status = 0;
+    for (size_t i = 0; i < trial->count; i++) {
+        struct contender *c = &trial->contenders[i];
+        char breach[256];
+        struct err second;
+        if (c->server == NULL)
+            continue;
+        tell(trial, "stopping", c->entry->name);
+        int failed = stop_server(trial, c, breach, sizeof breach, status == 0 ? err : &second);
+        if (failed == 0 && breach[0] != '\0')
+            failed = fail_contender(trial, c, breach, status == 0 ? err : &second);
+        status = status != 0 ? status : failed;
+    }
+    return status;
+}
+
+/* A boot's share of the budget ends at a fixed time, so that slow starts do not lengthen the run;
+ * one block is run in any case. */
+static int run_boot(struct trial *trial, struct err *err)
+{
+    uint64_t end_ns =
+        trial->began_ns + trial->plan->budget_ns * (trial->boot + 1) / trial->plan->boots;
+    trial->block = 0;
+    int status = in_order(trial, bring_up_step, err);
+    while (status == 0 && !stopped(trial) && contenders_left(trial) > 0) {
+        uint64_t block_began_ns = clock_now_ns();
+        trial->block++;
+        status = in_order(trial, run_slice, err);
+        uint64_t now_ns = clock_now_ns();
+        if (now_ns + (now_ns - block_began_ns) > end_ns)
+            break;
+    }
+    struct err second;
+    int down = shut_down(trial, status == 0 ? err : &second);
+    return status != 0 ? status : down;
+}
+
+/* How many boots the lines hold, and which entries are out: a run that goes on begins a new boot,
+ * since the processes of the old one are gone. */
+static unsigned read_back(struct trial *trial)
+{
+    unsigned boots = 0;
+    size_t index;
+    json_t *line;
+    json_array_foreach(trial->data->lines, index, line)
+    {
+        const char *type = json_string_value(json_object_get(line, "type"));
+        const char *name = json_string_value(json_object_get(line, "entry"));
+        unsigned boot = (unsigned)json_integer_value(json_object_get(line, "boot"));
+        if (strcmp(type, "slice") == 0 && boot + 1 > boots)
+            boots = boot + 1;
+        for (size_t i = 0; strcmp(type, "failure") == 0 && i < trial->count; i++)
+            if (strcmp(trial->contenders[i].entry->name, name) == 0)
+                trial->contenders[i].out = true;
+    }
+    return boots;
+}
+
+static json_t *end_line(const struct trial *trial)
+{
+    return json_pack("{s:s, s:b, s:i, s:I}", "type", "end", "interrupted", stopped(trial), "boots",
+                     (int)trial->boot, "spent_ns", (json_int_t)(clock_now_ns() - trial->began_ns));
+}
+
+int trial_run(const struct trial_options *options, struct record *record, struct record_data *data,
+              struct err *err)
+{
+    struct trial trial = {.options = options,
+                          .plan = &options->plan,
+                          .record = record,
+                          .data = data,
+                          .slice = mem_alloc(1, sizeof *trial.slice),
+                          .contenders =
+                              mem_alloc(options->entry_count + 1, sizeof *trial.contenders)};
+    for (size_t i = 0; i < options->entry_count; i++)
+        if (options->entries[i]->ready && options->entries[i]->status != ENTRY_BROKEN)
+            trial.contenders[trial.count++].entry = options->entries[i];
+    int status = 0;
+    trial.boot = read_back(&trial);
+    trial.began_ns = clock_now_ns() - options->plan.budget_ns * trial.boot / options->plan.boots;
+    while (status == 0 && !stopped(&trial) && trial.boot < options->plan.boots &&
+           contenders_left(&trial) > 0) {
+        status = run_boot(&trial, err);
+        if (!stopped(&trial))
+            trial.boot++;
+    }
+    if (status == 0)
+        status = note(&trial, end_line(&trial), err);
+    for (size_t i = 0; i < trial.count; i++)
+        free(trial.contenders[i].request);
+    free(trial.contenders);
+    free(trial.slice);
+    return status;
+}
+
+static json_t *describe_entry(const struct entry *entry)
+{
+    static const char *const statuses[] = {"active", "reference", "broken"};
+    char hash[17];
+    entry_hash(entry, hash);
+    json_t *json = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "name", entry->name,
+                             "title", entry->title, "language", entry->language, "library",
+                             entry->library, "layer", entry->layer, "parser", entry->parser,
+                             "model", entry->model, "tuning", entry->tuning, "hash", hash);
+    if (entry->status == ENTRY_BROKEN) {
+        json_object_set_new(json, "status", json_string("broken"));
+        json_object_set_new(json, "reason", json_string(entry->status_reason));
+        return json;
+    }
+    if (!entry->ready) {
+        json_object_set_new(json, "status", json_string("skipped"));
+        json_object_set_new(json, "reason", json_string(entry->missing));
+        return json;
+    }
+    json_object_set_new(json, "status", json_string(statuses[entry->status]));
+    char *version = entry_version(entry);
+    if (version != NULL)
+        json_object_set_new(json, "version", text_to_json(version));
+    free(version);
+    return json;
+}
+
+json_t *trial_describe(const struct trial_options *options, int argc, char **argv,
+                       const char *version)
+{
+    json_t *words = json_array();
+    json_t *entries = json_array();
+    for (int i = 0; i < argc; i++)
+        json_array_append_new(words, text_to_json(argv[i]));
+    for (size_t i = 0; i < options->entry_count; i++)
+        json_array_append_new(entries, describe_entry(options->entries[i]));
+    return json_pack("{s:s, s:o, s:o, s:o, s:o}", "showdown", version, "argv", words, "plan",
+                     plan_to_json(&options->plan), "machine", host_machine_describe(), "entries",
+                     entries);
+}

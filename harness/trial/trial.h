@@ -1,0 +1,46 @@
+/* The experiment. A run is several boots; a boot starts a fresh process of every entry, checks and
+ * warms each, and then runs blocks until its share of the budget is spent; a block gives every
+ * entry one slice, in a shuffled order, while the others sit idle. Every slice is recorded as soon
+ * as it is over.
+ *
+ * An entry's own failure is its result: it is recorded, the entry is measured no more, and the
+ * others go on.
+ */
+#ifndef TRIAL_TRIAL_H
+#define TRIAL_TRIAL_H
+
+#include "entry/entry.h"
+#include "record/record.h"
+#include "trial/plan.h"
+
+struct trial_progress {
+    const char *doing; /* "starting", "warming", "measuring", "stopping" */
+    const char *entry;
+    unsigned boot, boots; /* from 1 */
+    unsigned block;       /* of this boot, from 1; 0 before the first */
+    uint64_t spent_ns;
+    uint64_t budget_ns;
+};
+
+struct trial_options {
+    struct plan plan;
+    const struct entry **entries; /* those to measure; one that is not ready is left out */
+    size_t entry_count;
+    const volatile sig_atomic_t *stop; /* set by a signal: stop soon, and keep what there is */
+    void (*progress)(void *context, const struct trial_progress *progress);
+    void *context;
+};
+
+/* Writes what is known before the first slice into a new JSON object: plan, machine, entries with
+ * versions and hashes, argv. It becomes run.json. */
+json_t *trial_describe(const struct trial_options *options, int argc, char **argv,
+                       const char *version);
+
+/* Runs until the plan is done or *stop is set. `data` holds run.json's object and the lines so far
+ * (none, or those of a run to go on with); new lines are appended to both. No server lives when it
+ * returns. -ENOSPC and the like when the record can't be written: what was measured before it is in
+ * `data`. */
+int trial_run(const struct trial_options *options, struct record *record, struct record_data *data,
+              struct err *err);
+
+#endif

@@ -1,0 +1,57 @@
+#include "trial/warm.h"
+#include "base/clock.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum { WINDOW_MS = 25, CONNECTIONS_MOST = 256, WINDOWS_LEAST = 8 };
+
+static double mean(const double *values, unsigned count)
+{
+    double sum = 0;
+    for (unsigned i = 0; i < count; i++)
+        sum += values[i];
+    return sum / count;
+}
+
+bool warm_is_steady(const double *cpu_ns_per_request, unsigned count)
+{
+    if (count < WINDOWS_LEAST)
+        return false;
+    unsigned quarter = count / 4;
+    const double *last = cpu_ns_per_request + count - quarter;
+    return mean(last, quarter) >= 0.97 * mean(last - quarter, quarter);
+}
+
+int warm_until_steady(const struct plan *plan, const struct slice_target *target,
+                      const volatile sig_atomic_t *stop, struct slice *scratch, struct warm *warm,
+                      struct err *err)
+{
+    double cost[WARM_WINDOWS_MAX];
+    unsigned costs = 0;
+    const struct slice_shape shape = {
+        .connections = plan->connections < CONNECTIONS_MOST ? plan->connections : CONNECTIONS_MOST,
+        .duration_ns = WINDOW_MS * NS_PER_MS,
+    };
+    uint64_t began = clock_now_ns();
+    memset(warm, 0, sizeof *warm);
+    while (warm->windows < WARM_WINDOWS_MAX && !warm->steady && !(stop != NULL && *stop) &&
+           clock_now_ns() - began < plan->warm_max_ns) {
+        char why[768];
+        int status = slice_measure(plan, target, &shape, stop, scratch, err);
+        if (status != 0)
+            return status;
+        if (!slice_is_sound(plan, scratch, why, sizeof why))
+            return err_set(err, EPROTO, "%s", why);
+        warm->windows++;
+        if (scratch->usage_known && scratch->load.valid > 0)
+            cost[costs++] = (double)scratch->usage.cpu_ns / (double)scratch->load.valid;
+        warm->steady = warm_is_steady(cost, costs);
+    }
+    warm->took_ns = clock_now_ns() - began;
+    if (costs >= 4) {
+        warm->first_cpu_ns = mean(cost, costs / 4);
+        warm->last_cpu_ns = mean(cost + costs - costs / 4, costs / 4);
+    }
+    return 0;
+}
