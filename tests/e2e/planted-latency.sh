@@ -21,7 +21,7 @@ row "the late one has rank 2" "$tmp/late.json" late '.rank == 2'
 # Every 50th late is 2% of the answers, so p99 is among them; every 200th is 0.5%, so it is not.
 entry two-percent every 50 200
 entry half-percent every 200 200
-show run two-percent half-percent -c 64 --boots 1 --budget 5s --slice 500ms --seed 7 --format json
+show run two-percent half-percent -c 64 --boots 1 --budget 10s --slice 500ms --seed 7 --format json
 cp "$tmp/out" "$tmp/every.json"
 is "a run of servers with slow answers ends well" "$status" 0
 row "2% of the answers 200 ms late: p99 shows it" "$tmp/every.json" two-percent \
@@ -35,7 +35,7 @@ row "slow answers are answers, no errors" "$tmp/every.json" two-percent '.errors
 # CPU time a request is planted exactly; the rate follows it where the server is the limit.
 entry slow-0 slow 0
 entry slow-50 slow 50
-show run slow-0 slow-50 --boots 2 --budget 4s --slice 50ms --seed 7 --format json
+show run slow-0 slow-50 --boots 2 --budget 6s --slice 50ms --seed 7 --format json
 cp "$tmp/out" "$tmp/slow.json"
 ratio=$(jq -n --argjson a "$(field "$tmp/slow.json" slow-0 cpu_us_per_req)" \
     --argjson b "$(field "$tmp/slow.json" slow-50 cpu_us_per_req)" '$b / $a' 2>&1)

@@ -1,12 +1,14 @@
 /* A small HTTP server with a known fault, for the tests of the harness: one epoll loop, one thread.
  *
- *   stub MODE [NUMBER...] --port N
+ *   stub MODE [NUMBER...] [--late MS] --port N
  *
  * It keeps the server contract (GET / gives 200, text/plain, Content-Length 12, a live Date and
  * "Hello World\n"; another path gives 404; keep-alive; pipelined requests in order; SIGTERM ends
  * it with status 0) but for the one fault that MODE plants. The table `modes` at the end is the
  * list of faults: a mode is what happens before listening, what happens at each request, or what
- * happens at each tick of a clock. Bodies are consumed by Content-Length; a chunked one gets 411.
+ * happens at each tick of a clock. With --late each answer of any mode waits MS milliseconds while
+ * other connections go on: so the rate is known, and with it when an "after N" fault will strike.
+ * Bodies are consumed by Content-Length; a chunked one gets 411.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -78,6 +80,7 @@ struct mode {
 static const struct mode *mode;
 static uint64_t number[NUMBERS_MAX];
 static uint64_t requests; /* answered so far, the present one included */
+static uint64_t late_ms;  /* every answer so late */
 static bool freeze_date, body_waits = true, one_a_read;
 static int epoll_fd, listen_fd, hold_fd, tick_fd;
 static struct connection *first_held, *last_held;
@@ -221,12 +224,6 @@ static void answer_plain(struct connection *c, const struct request *r)
 {
     struct answer a = right_answer(r);
     put_answer(c, r, &a);
-}
-
-static void answer_delay(struct connection *c, const struct request *r)
-{
-    answer_plain(c, r);
-    hold(c, number[0] * 1000000);
 }
 
 static void answer_every(struct connection *c, const struct request *r)
@@ -398,6 +395,11 @@ static void start_fork_child(void)
     _exit(1);
 }
 
+static void start_delay(void)
+{
+    late_ms = number[0];
+}
+
 static void start_ignore_term(void)
 {
     signal(SIGTERM, SIG_IGN);
@@ -443,7 +445,7 @@ static void tick_restless(void)
 
 static const struct mode modes[] = {
     {"plain", 0, NULL, answer_plain, NULL, "no fault"},
-    {"delay", 1, NULL, answer_delay, NULL, "MS: each answer so late, others not blocked"},
+    {"delay", 1, start_delay, answer_plain, NULL, "MS: each answer so late, others not blocked"},
     {"every", 2, NULL, answer_every, NULL, "N MS: each Nth answer so late"},
     {"slow", 1, NULL, answer_slow, NULL, "PERCENT: so much more CPU time a request"},
     {"wrong-length", 1, NULL, answer_wrong_length, NULL, "BYTES: the Content-Length announced"},
@@ -561,6 +563,8 @@ static bool connection_step(struct connection *c)
     c->skip = r.body_bytes;
     requests++;
     mode->answer(c, &r);
+    if (late_ms && c->fd >= 0 && !c->held)
+        hold(c, late_ms * 1000000);
     if (one_a_read)
         c->in_bytes = 0;
     return c->fd >= 0;
@@ -724,7 +728,7 @@ static void serve(void)
 
 static int usage(void)
 {
-    fputs("usage: stub MODE [NUMBER...] --port N\n", stderr);
+    fputs("usage: stub MODE [NUMBER...] [--late MS] --port N\n", stderr);
     for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)
         fprintf(stderr, "  %-17s %s\n", modes[i].name, modes[i].what);
     return 2;
@@ -735,10 +739,15 @@ int main(int argc, char **argv)
     for (size_t i = 0; argc > 1 && i < sizeof modes / sizeof *modes; i++)
         if (strcmp(modes[i].name, argv[1]) == 0)
             mode = &modes[i];
-    if (!mode || argc != 4 + (int)mode->numbers || strcmp(argv[argc - 2], "--port") != 0)
+    int left = argc - 2 - (mode ? (int)mode->numbers : 0);
+    char **last = argv + argc - 2;
+    if (!mode || (left != 2 && left != 4) || strcmp(last[0], "--port") != 0 ||
+        (left == 4 && strcmp(last[-2], "--late") != 0))
         return usage();
     for (unsigned i = 0; i < mode->numbers; i++)
         number[i] = strtoull(argv[2 + i], NULL, 10);
-    set_up((uint16_t)strtoul(argv[argc - 1], NULL, 10));
+    if (left == 4)
+        late_ms = strtoull(last[-1], NULL, 10);
+    set_up((uint16_t)strtoul(last[1], NULL, 10));
     serve();
 }
