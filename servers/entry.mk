@@ -8,7 +8,8 @@
 
 include servers/$(ENTRY)/entry.conf
 
-export PKG_CONFIG_PATH := $(BUILD)/lib/pkgconfig:$(PKG_CONFIG_PATH)
+# Said with each call: what make exports does not reach $(shell …) before make 4.4.
+pkg_config := PKG_CONFIG_PATH=$(BUILD)/lib/pkgconfig:$$PKG_CONFIG_PATH pkg-config
 
 dir := servers/$(ENTRY)
 out := $(BUILD)/servers/$(ENTRY)
@@ -16,8 +17,8 @@ modules := $(filter-out -l%,$(pkgs))
 objects := $(patsubst %.cc,%.o,$(patsubst %.c,%.o,$(subst ../,up/,$(sources))))
 objects := $(addprefix $(BUILD)/obj/$(ENTRY)/,$(objects))
 
-absent_modules := $(shell for m in $(modules); do pkg-config --exists $$m 2>/dev/null || echo $$m; done)
-absent_needs := $(shell for n in $(needs); do case $$n in /*) [ -e $$n ] ;; *) command -v $$n >/dev/null ;; esac || echo $$n; done)
+absent_modules := $(shell for m in $(modules); do $(pkg_config) --exists $$m 2>/dev/null || echo $$m; done)
+absent_needs := $(shell for n in $(needs); do case $$n in (/*) [ -e $$n ] ;; (*) command -v $$n >/dev/null ;; esac || echo $$n; done)
 absent := $(strip $(absent_modules) $(absent_needs))
 
 .PHONY: all
@@ -28,8 +29,8 @@ all:
 else ifeq ($(strip $(sources)),)
 all: ;
 else
-pkg_cflags := $(if $(modules),$(shell pkg-config --cflags $(modules)))
-pkg_libs := $(if $(modules),$(shell pkg-config --libs $(modules))) $(filter -l%,$(pkgs))
+pkg_cflags := $(if $(modules),$(shell $(pkg_config) --cflags $(modules)))
+pkg_libs := $(if $(modules),$(shell $(pkg_config) --libs $(modules))) $(filter -l%,$(pkgs))
 linker := $(if $(filter %.cc,$(sources)),$(CXX),$(CC))
 
 all: $(out)

@@ -21,6 +21,7 @@ enum cli_exit {
 struct cli {
     const char *root;  /* absolute; holds servers/ and results/ */
     const char *build; /* absolute; holds showdown and servers/NAME programs */
+    const char *version;
 };
 
 int cli_list(const struct cli *cli, int argc, char **argv);

@@ -115,7 +115,7 @@ int main(int argc, char **argv)
     char *above = mem_format("%s/..", own);
     char *root_path = absolute("--root", root != NULL ? root : above);
     char *build_path = absolute("--build", build != NULL ? build : own);
-    struct cli cli = {.root = root_path, .build = build_path};
+    struct cli cli = {.root = root_path, .build = build_path, .version = SHOWDOWN_VERSION};
     int status = run_command(&cli, argc - command, argv + command);
     free(own);
     free(above);

@@ -1,5 +1,6 @@
 /* Which cores there are, which to use, and pinning. From sched_getaffinity(2) and
- * /sys/devices/system/cpu/cpuN/topology/thread_siblings_list; both honour a container's cpuset.
+ * /sys/devices/system/cpu/cpuN/topology (Documentation/admin-guide/cputopology.rst); the first
+ * honours a container's cpuset, so both work inside one and without privileges.
  */
 #ifndef HOST_CPU_H
 #define HOST_CPU_H
@@ -8,19 +9,42 @@
 
 #include <stdbool.h>
 
-#define HOST_CPUS_MAX 1024
+#define HOST_CPUS_MAX    1024 /* as CPU_SETSIZE in glibc */
+#define HOST_HAMMERS_MAX 64
 
-struct host_cpu_plan {
-    int server;        /* core for the server under load */
-    int hammer[64];    /* cores for the load generator */
-    int hammer_count;  /* 0..64 */
-    int allowed_count; /* CPUs this process may use */
-    bool shared;       /* one CPU only: server and hammer share it; nothing may be ranked */
-    bool siblings;     /* server and a hammer core are hyperthreads of one core: no other choice */
+struct host_cpu { /* what can't be read: core = number, package = 0, speed = 0 */
+    int number;
+    int core;    /* lowest number among its hyperthreads: equal for siblings */
+    int package; /* socket */
+    long speed;  /* cpu_capacity, or the highest frequency in kHz; to tell fast cores from slow */
 };
 
-/* `server` and `hammer_count` as asked for; server -1 chooses. -EINVAL with the allowed list when
- * `server` is not allowed. */
+struct host_topology { /* of the CPUs that this thread may use */
+    int count;
+    struct host_cpu cpus[HOST_CPUS_MAX]; /* by number */
+};
+
+struct host_cpu_plan {
+    int server;                   /* core for the server under load */
+    int hammer[HOST_HAMMERS_MAX]; /* cores for the load generator */
+    int hammer_count;             /* 1..HOST_HAMMERS_MAX */
+    int allowed_count;            /* CPUs this thread may use */
+    bool shared;   /* one CPU only: hammer[0] is the server's; nothing may be ranked */
+    bool siblings; /* server and a hammer core are hyperthreads of one core: no other choice */
+};
+
+/* What the calling thread may use: call it before pinning the thread. */
+int host_topology_read(struct host_topology *topology, struct err *err);
+
+/* `server` and `hammer_count` as asked for; server -1 chooses the last of the fastest CPUs (the
+ * first ones take most interrupts). Hammer cores are chosen to share no core with the server, then
+ * none with each other, then to lie in the server's package, then to be fast. -EINVAL with the
+ * allowed list when `server` is not allowed, or when there are not so many CPUs beside it; one CPU
+ * in all is no error but `shared`. */
+int host_cpu_choose(const struct host_topology *topology, int server, int hammer_count,
+                    struct host_cpu_plan *plan, struct err *err);
+
+/* Both in one. */
 int host_cpu_plan(int server, int hammer_count, struct host_cpu_plan *plan, struct err *err);
 
 /* Pins the calling thread. */

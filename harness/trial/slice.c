@@ -1,5 +1,6 @@
 #include "trial/slice.h"
 #include "base/clock.h"
+#include "record/latency.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -166,18 +167,6 @@ static json_t *core_to_json(const struct host_core *core)
         (json_int_t)core->softirq, "steal", (json_int_t)core->steal);
 }
 
-static json_t *latency_to_json(const struct histogram *h)
-{
-    json_t *buckets = json_array();
-    for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++)
-        if (h->buckets[i] > 0)
-            json_array_append_new(buckets, json_pack("[I, I]", (json_int_t)histogram_value_ns(i),
-                                                     (json_int_t)h->buckets[i]));
-    return json_pack("{s:I, s:I, s:I, s:I, s:o}", "sum_ns", (json_int_t)h->sum_ns, "min_ns",
-                     (json_int_t)h->min_ns, "max_ns", (json_int_t)h->max_ns, "overflow",
-                     (json_int_t)h->overflow, "buckets", buckets);
-}
-
 static json_t *errors_to_json(const struct hammer_result *load)
 {
     json_t *errors = json_object();
@@ -225,29 +214,4 @@ json_t *slice_to_json(const struct slice *slice)
     if (load->latency.count > 0)
         json_object_set_new(line, "latency", latency_to_json(&load->latency));
     return line;
-}
-
-void slice_add_latency(const json_t *line, struct histogram *h)
-{
-    const json_t *latency = json_object_get(line, "latency");
-    const json_t *buckets = json_object_get(latency, "buckets");
-    uint64_t overflow = (uint64_t)json_integer_value(json_object_get(latency, "overflow"));
-    uint64_t min = (uint64_t)json_integer_value(json_object_get(latency, "min_ns"));
-    uint64_t max = (uint64_t)json_integer_value(json_object_get(latency, "max_ns"));
-    if (latency == NULL)
-        return;
-    for (size_t i = 0; i < json_array_size(buckets); i++) {
-        const json_t *pair = json_array_get(buckets, i);
-        uint64_t value = (uint64_t)json_integer_value(json_array_get(pair, 0));
-        uint64_t count = (uint64_t)json_integer_value(json_array_get(pair, 1));
-        if (value >= HISTOGRAM_LIMIT_NS)
-            continue;
-        h->buckets[histogram_bucket(value)] += count;
-        h->count += count;
-    }
-    h->count += overflow;
-    h->overflow += overflow;
-    h->sum_ns += (uint64_t)json_integer_value(json_object_get(latency, "sum_ns"));
-    h->min_ns = min < h->min_ns ? min : h->min_ns;
-    h->max_ns = max > h->max_ns ? max : h->max_ns;
 }

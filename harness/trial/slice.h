@@ -47,7 +47,4 @@ bool slice_is_sound(const struct plan *plan, const struct slice *slice, char *wh
 /* A new JSON object of type "slice", without entry, boot and block. */
 json_t *slice_to_json(const struct slice *slice);
 
-/* Adds the latencies of a slice line to `h`. */
-void slice_add_latency(const json_t *line, struct histogram *h);
-
 #endif

@@ -17,8 +17,10 @@ void server_args_parse(struct server_args *args, int argc, char **argv, const ch
 
 /* Returns a non-blocking, close-on-exec TCP socket that listens on 127.0.0.1:port with
  * SO_REUSEADDR and the longest accept queue the kernel allows (net.core.somaxconn); a burst of
- * 20,000 connects must not be dropped by a short one. Exits 1 with the reason on standard error
- * if the port cannot be had. */
+ * 20,000 connects must not be dropped by a short one. Accepted sockets inherit its TCP_NODELAY
+ * (Linux copies a listener's TCP options), so no entry pays a system call a connection for it, and
+ * the second write of a pipelined answer does not wait for the first one's ACK. Exits 1 with the
+ * reason on standard error if the port cannot be had. */
 int server_listen(uint16_t port);
 
 /* Ignores SIGPIPE: a write to a client that has gone must return EPIPE, not end the server. */

@@ -1,0 +1,430 @@
+#include "cli/cli.h"
+#include "cli/views.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "entry/entry.h"
+#include "trial/trial.h"
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+static const char usage[] =
+    "usage: showdown run [ENTRY…] [FLAG…]\n"
+    "       showdown run --resume DIR\n"
+    "Measures the entries side by side, prints the table and where the record lies. Without\n"
+    "ENTRY: all of them. The reference rows are always measured as well.\n"
+    "  -w, --workload NAME    %s (default: hello)\n"
+    "  -c, --connections N    connections kept open, 1 to 20000 (default: the workload's, 64)\n"
+    "      --quick            3 boots in 25 s: a first look, with wide intervals\n"
+    "      --boots N          fresh starts of every entry, 1 to 1000 (default: 12)\n"
+    "      --budget TIME      of measuring, all in all (default: 175s)\n"
+    "      --slice TIME       one entry's turn under load (default: 100ms and 0.2 ms a "
+    "connection)\n"
+    "      --timeout TIME     for one answer (default: 2s)\n"
+    "      --seed N           of every order and draw, 0 to 4294967295 (default: random, "
+    "recorded)\n"
+    "      --engine NAME      of the load generator: auto, epoll, io_uring (default: auto)\n"
+    "      --server-cpu N     core for the servers (default: chosen)\n"
+    "      --results DIR      where the record goes (default: results/)\n"
+    "      --resume DIR       go on with an interrupted run\n"
+    "      --format NAME      table, json, markdown, csv (default: table)\n"
+    "Exit status: 0 fine, 1 an entry failed, 2 usage, 130 interrupted.\n"
+    "example: showdown run libuv libev --quick\n";
+
+enum {
+    DEFAULT_BOOTS = 12,
+    DEFAULT_BUDGET_S = 175,
+    QUICK_BOOTS = 3,
+    QUICK_BUDGET_S = 25,
+    CONNECTIONS_MOST = 20000
+};
+
+struct flags {
+    const char *workload;
+    const char *results;
+    const char *resume;
+    enum cli_view view;
+    uint64_t connections; /* 0: the workload's */
+    uint64_t boots;       /* 0: as many as the budget has room for, up to the default */
+    uint64_t budget_ns;
+    uint64_t slice_ns; /* 0: from the connections */
+    uint64_t timeout_ns;
+    uint64_t seed;
+    bool seed_given;
+    bool quick;
+    enum hammer_engine engine;
+    int server_cpu;
+    bool plan_given; /* a flag that a resumed run can't take */
+};
+
+static volatile sig_atomic_t stop_requested;
+
+static void request_stop(int signal_number)
+{
+    (void)signal_number;
+    stop_requested = 1;
+}
+
+/* The first signal ends the run in order; a second one, at once (the keepers end the servers). */
+static void catch_signals(void)
+{
+    struct sigaction action = {.sa_handler = request_stop, .sa_flags = (int)SA_RESETHAND};
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGHUP, &action, NULL);
+}
+
+static int parse_engine(const char *name, enum hammer_engine *engine)
+{
+    for (int i = HAMMER_AUTO; i <= HAMMER_URING; i++)
+        if (strcmp(hammer_engine_name((enum hammer_engine)i), name) == 0) {
+            *engine = (enum hammer_engine)i;
+            return 0;
+        }
+    cli_usage("run", "--engine takes auto, epoll or io_uring, not '%s'", name);
+    return -1;
+}
+
+enum {
+    BOOTS = 256,
+    BUDGET,
+    SLICE,
+    TIMEOUT,
+    SEED,
+    ENGINE,
+    SERVER_CPU,
+    RESULTS,
+    RESUME,
+    FORMAT,
+    QUICK
+};
+
+static const struct option long_options[] = {{"workload", required_argument, NULL, 'w'},
+                                             {"connections", required_argument, NULL, 'c'},
+                                             {"boots", required_argument, NULL, BOOTS},
+                                             {"budget", required_argument, NULL, BUDGET},
+                                             {"slice", required_argument, NULL, SLICE},
+                                             {"timeout", required_argument, NULL, TIMEOUT},
+                                             {"seed", required_argument, NULL, SEED},
+                                             {"engine", required_argument, NULL, ENGINE},
+                                             {"server-cpu", required_argument, NULL, SERVER_CPU},
+                                             {"results", required_argument, NULL, RESULTS},
+                                             {"resume", required_argument, NULL, RESUME},
+                                             {"format", required_argument, NULL, FORMAT},
+                                             {"quick", no_argument, NULL, QUICK},
+                                             {"help", no_argument, NULL, 'h'},
+                                             {0}};
+
+/* Takes one flag. 0, or -1 after a usage error. */
+static int take_flag(struct flags *flags, int option)
+{
+    uint64_t number;
+    flags->plan_given |= option != RESUME && option != FORMAT && option != RESULTS;
+    switch (option) {
+    case 'w':
+        flags->workload = optarg;
+        return 0;
+    case 'c':
+        return cli_parse_number("run", "-c", optarg, 1, CONNECTIONS_MOST, &flags->connections);
+    case BOOTS:
+        return cli_parse_number("run", "--boots", optarg, 1, 1000, &flags->boots);
+    case BUDGET:
+        return cli_parse_duration_ns("run", "--budget", optarg, &flags->budget_ns);
+    case SLICE:
+        return cli_parse_duration_ns("run", "--slice", optarg, &flags->slice_ns);
+    case TIMEOUT:
+        return cli_parse_duration_ns("run", "--timeout", optarg, &flags->timeout_ns);
+    case SEED:
+        flags->seed_given = true;
+        return cli_parse_number("run", "--seed", optarg, 0, UINT32_MAX, &flags->seed);
+    case ENGINE:
+        return parse_engine(optarg, &flags->engine);
+    case SERVER_CPU:
+        if (cli_parse_number("run", "--server-cpu", optarg, 0, HOST_CPUS_MAX - 1, &number) != 0)
+            return -1;
+        flags->server_cpu = (int)number;
+        return 0;
+    case RESULTS:
+        flags->results = optarg;
+        return 0;
+    case RESUME:
+        flags->resume = optarg;
+        return 0;
+    case FORMAT:
+        return cli_parse_view("run", optarg, &flags->view);
+    case QUICK:
+        flags->quick = true;
+        return 0;
+    default:
+        return -1;
+    }
+}
+
+/* The estimated time of one boot with a single block: start, warm-up of a C server, one slice, and
+ * opening 45 us a connection. A plan with more boots than fit would overrun its budget. */
+static unsigned boots_that_fit(const struct plan *plan, size_t entries)
+{
+    uint64_t entry_ns =
+        350 * NS_PER_MS + plan->slice_ns + plan->settle_ns + plan->connections * UINT64_C(90000);
+    uint64_t boot_ns = entry_ns * (entries > 0 ? entries : 1);
+    uint64_t boots = plan->budget_ns / boot_ns;
+    return boots < 1 ? 1 : (unsigned)(boots < plan->boots ? boots : plan->boots);
+}
+
+static int make_plan(const struct flags *flags, size_t entries, struct plan *plan, struct err *err)
+{
+    uint32_t random_seed = 0;
+    memset(plan, 0, sizeof *plan);
+    plan->workload = workload_find(flags->workload, err);
+    if (plan->workload == NULL)
+        return -1;
+    if (host_cpu_plan(flags->server_cpu, 1, &plan->cpus, err) != 0)
+        return -1;
+    if (getrandom(&random_seed, sizeof random_seed, 0) != (ssize_t)sizeof random_seed)
+        random_seed = (uint32_t)clock_now_ns();
+    plan->seed = flags->seed_given ? flags->seed : random_seed;
+    plan->connections = (unsigned)flags->connections;
+    if (plan->connections == 0)
+        plan->connections = plan->workload->connections;
+    plan->budget_ns = flags->budget_ns;
+    if (plan->budget_ns == 0)
+        plan->budget_ns = (flags->quick ? QUICK_BUDGET_S : DEFAULT_BUDGET_S) * NS_PER_S;
+    plan->slice_ns = flags->slice_ns > 0 ? flags->slice_ns : plan_slice_ns(plan->connections);
+    plan->settle_ns = 50 * NS_PER_MS;
+    plan->timeout_ns = flags->timeout_ns;
+    plan->ready_ns = 10 * NS_PER_S;
+    plan->warm_max_ns = 5 * NS_PER_S;
+    plan->engine = flags->engine;
+    plan->boots = flags->quick ? QUICK_BOOTS : DEFAULT_BOOTS;
+    plan->boots = flags->boots > 0 ? (unsigned)flags->boots : boots_that_fit(plan, entries);
+    return 0;
+}
+
+static void print_progress(void *context, const struct trial_progress *progress)
+{
+    (void)context;
+    fprintf(stderr, "\r\033[Kboot %u of %u, block %u: %s %s  %.0f of %.0f s", progress->boot,
+            progress->boots, progress->block, progress->doing, progress->entry,
+            (double)progress->spent_ns / 1e9, (double)progress->budget_ns / 1e9);
+}
+
+/* Off a terminal: a line a boot, so that a log shows that the run goes on. */
+static void print_boot(void *context, const struct trial_progress *progress)
+{
+    unsigned *last = context;
+    if (progress->boot == *last)
+        return;
+    *last = progress->boot;
+    fprintf(stderr, "boot %u of %u, %.0f of %.0f s\n", progress->boot, progress->boots,
+            (double)progress->spent_ns / 1e9, (double)progress->budget_ns / 1e9);
+}
+
+/* The entries asked for (all, if none), and the references. NULL after an error. */
+static const struct entry **choose(const struct entry_list *list, char **names, int count,
+                                   size_t *chosen, struct err *err)
+{
+    const struct entry **entries = mem_alloc(list->count + 1, sizeof(*entries));
+    bool *wanted = mem_alloc(list->count + 1, sizeof *wanted);
+    *chosen = 0;
+    bool known = true;
+    for (int i = 0; i < count && known; i++) {
+        const struct entry *entry = entry_find(list, names[i], err);
+        known = entry != NULL;
+        if (known)
+            wanted[entry - list->items] = true;
+    }
+    for (size_t i = 0; i < list->count; i++)
+        if (count == 0 || wanted[i] || list->items[i].status == ENTRY_REFERENCE)
+            entries[(*chosen)++] = &list->items[i];
+    free(wanted);
+    if (known)
+        return entries;
+    free(entries);
+    return NULL;
+}
+
+/* At least one entry that can be ranked must be able to run. */
+static bool any_ready(const struct trial_options *options)
+{
+    for (size_t i = 0; i < options->entry_count; i++)
+        if (options->entries[i]->ready && options->entries[i]->status == ENTRY_ACTIVE)
+            return true;
+    return false;
+}
+
+/* A run goes on only with the servers it began with. */
+static int same_entries(const struct trial_options *options, const json_t *run, struct err *err)
+{
+    size_t index;
+    json_t *item;
+    json_array_foreach(json_object_get(run, "entries"), index, item)
+    {
+        char hash[17];
+        const char *name = json_string_value(json_object_get(item, "name"));
+        const char *old = json_string_value(json_object_get(item, "hash"));
+        entry_hash(options->entries[index], hash);
+        if (old == NULL || strcmp(hash, old) != 0)
+            return err_set(
+                err, 22, "entry %s has changed since the run began; start a new run instead", name);
+    }
+    return 0;
+}
+
+static json_t *names_in(const json_t *run)
+{
+    json_t *names = json_array();
+    size_t index;
+    json_t *item;
+    json_array_foreach(json_object_get(run, "entries"), index, item)
+        json_array_append(names, json_object_get(item, "name"));
+    return names;
+}
+
+static const struct entry **choose_again(const struct entry_list *list, const json_t *run,
+                                         size_t *chosen, struct err *err)
+{
+    json_t *names = names_in(run);
+    const struct entry **entries = mem_alloc(json_array_size(names) + 1, sizeof(*entries));
+    *chosen = 0;
+    for (size_t i = 0; i < json_array_size(names); i++) {
+        entries[i] = entry_find(list, json_string_value(json_array_get(names, i)), err);
+        if (entries[i] == NULL) {
+            free(entries);
+            entries = NULL;
+            break;
+        }
+        ++*chosen;
+    }
+    json_decref(names);
+    return entries;
+}
+
+static bool any_failed(const struct summary *summary)
+{
+    for (size_t i = 0; i < summary->count; i++)
+        if (strcmp(summary->rows[i].status, "failed") == 0)
+            return true;
+    return false;
+}
+
+/* Runs, prints the view in any case, and says where the record lies. */
+static int carry_out(struct trial_options *options, struct record *record, struct record_data *data,
+                     enum cli_view view)
+{
+    struct err err;
+    struct err view_err;
+    struct summary summary;
+    unsigned last_boot = 0;
+    bool terminal = isatty(STDERR_FILENO) == 1;
+    options->progress = terminal ? print_progress : print_boot;
+    options->context = &last_boot;
+    int failed = trial_run(options, record, data, &err);
+    if (terminal)
+        fputs("\r\033[K", stderr);
+    int status = CLI_OK;
+    if (cli_print_view(view, data, &summary, &view_err) == 0) {
+        status = any_failed(&summary) ? CLI_FAILED : CLI_OK;
+        summary_free(&summary);
+    } else {
+        status = cli_fail(CLI_FAILED, "%s", view_err.text);
+    }
+    fprintf(view == CLI_VIEW_TABLE ? stdout : stderr, "record: %s\n", record_folder(record));
+    if (failed != 0)
+        status = cli_fail(CLI_FAILED, "%s", err.text);
+    else if (stop_requested)
+        status = CLI_INTERRUPTED;
+    if (stop_requested && status == CLI_INTERRUPTED)
+        fprintf(stderr, "showdown: interrupted; go on with: showdown run --resume %s\n",
+                record_folder(record));
+    return status;
+}
+
+static int start_new(const struct cli *cli, const struct flags *flags,
+                     const struct entry_list *list, int argc, char **argv, const char *version)
+{
+    struct err err;
+    struct trial_options options = {.stop = &stop_requested};
+    options.entries = choose(list, argv + optind, argc - optind, &options.entry_count, &err);
+    if (options.entries == NULL)
+        return cli_usage("run", "%s", err.text);
+    int status = CLI_OK;
+    if (make_plan(flags, options.entry_count, &options.plan, &err) != 0)
+        status = cli_usage("run", "%s", err.text);
+    else if (!any_ready(&options))
+        status = cli_fail(CLI_FAILED, "no entry is ready: `showdown list` says what each needs, "
+                                      "`scripts/setup` installs it, `make` builds");
+    if (status == CLI_OK) {
+        struct record *record = NULL;
+        char host[256] = "unknown";
+        char *results = flags->results != NULL ? mem_copy_string(flags->results)
+                                               : mem_format("%s/results", cli->root);
+        gethostname(host, sizeof host - 1);
+        struct record_data data = {
+            .run = trial_describe(&options, argc, argv, version),
+            .lines = json_array(),
+        };
+        if (record_create(results, host, data.run, &record, &err) != 0)
+            status = cli_fail(CLI_FAILED, "%s", err.text);
+        else
+            status = carry_out(&options, record, &data, flags->view);
+        record_close(record);
+        record_data_free(&data);
+        free(results);
+    }
+    free(options.entries);
+    return status;
+}
+
+static int go_on(const struct flags *flags, const struct entry_list *list)
+{
+    struct err err;
+    struct record *record;
+    struct record_data data;
+    struct trial_options options = {.stop = &stop_requested};
+    if (record_continue(flags->resume, &record, &data, &err) != 0)
+        return cli_fail(CLI_FAILED, "%s", err.text);
+    int status;
+    options.entries = choose_again(list, data.run, &options.entry_count, &err);
+    if (options.entries == NULL ||
+        plan_from_json(json_object_get(data.run, "plan"), &options.plan, &err) != 0 ||
+        same_entries(&options, data.run, &err) != 0)
+        status = cli_fail(CLI_FAILED, "%s: %s", flags->resume, err.text);
+    else
+        status = carry_out(&options, record, &data, flags->view);
+    free(options.entries);
+    record_close(record);
+    record_data_free(&data);
+    return status;
+}
+
+int cli_run(const struct cli *cli, int argc, char **argv)
+{
+    struct flags flags = {
+        .workload = "hello", .server_cpu = -1, .timeout_ns = 2 * NS_PER_S, .view = CLI_VIEW_TABLE};
+    struct entry_list list;
+    struct err err;
+    int option;
+    while ((option = cli_next_option(argc, argv, ":w:c:h", long_options)) != -1) {
+        if (option == 'h') {
+            printf(usage, workload_names());
+            return CLI_OK;
+        }
+        if (take_flag(&flags, option) != 0)
+            return CLI_USAGE;
+    }
+    if (flags.resume != NULL && (flags.plan_given || optind < argc))
+        return cli_usage(argv[0], "--resume follows the plan it began with: no entries and no flag "
+                                  "but --format go with it");
+    if (entry_list_read(cli->root, cli->build, &list, &err) != 0)
+        return cli_fail(CLI_FAILED, "%s", err.text);
+    catch_signals();
+    int status = flags.resume != NULL ? go_on(&flags, &list)
+                                      : start_new(cli, &flags, &list, argc, argv, cli->version);
+    entry_list_free(&list);
+    return status;
+}

@@ -1,0 +1,53 @@
+/* What a record says, entry by entry: the one place where figures are made from slices. The views
+ * (table, JSON, Markdown, CSV) only lay them out. The same record gives the same figures, to the
+ * bit.
+ */
+#ifndef REPORT_SUMMARY_H
+#define REPORT_SUMMARY_H
+
+#include "base/err.h"
+#include "record/record.h"
+#include "stats/paired.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* A figure that is not known is NAN here, absent in JSON, empty in a table; never 0. */
+struct row {
+    const char *name;    /* strings are borrowed from the record */
+    const char *status;  /* ranked reference skipped failed broken */
+    const char *reason;  /* of skipped, failed, broken; "" otherwise */
+    const char *output;  /* last output of one that failed; "" otherwise */
+    const char *verdict; /* what limited it: server hammer neighbours errors waiting; "" unknown */
+    unsigned rank;       /* from 1 by req/s; 0: none */
+    struct interval rate_per_s;
+    struct interval share_of_limit; /* of the fastest reference, 1.0 is all of it */
+    double latency_p50_us, latency_p99_us, latency_max_us; /* closed-loop, raw */
+    double cpu_us, cpu_user_us, cpu_system_us;             /* per request */
+    double bytes_per_response;
+    double rss_peak_bytes;
+    double requests;    /* valid answers in measured windows */
+    double errors;      /* wrong, lost and timed out, in and outside of windows */
+    double server_busy; /* share of its core that the server used, 0..1 */
+    double hammer_busy; /* share of their cores that the hammer used */
+    double steal;       /* share of both cores' time that the hypervisor took */
+    double foreign;     /* share of both cores that other processes used */
+    double idle_cpu;    /* CPU share it used while it should sit idle */
+    unsigned slices, blocks, boots;
+    bool unsteady; /* a boot's warm-up ended before it was steady */
+};
+
+struct summary {
+    struct row *rows; /* ranked by req/s, references, then those without figures */
+    size_t count;
+    const char *limit; /* name of the reference that share_of_limit is of; NULL: none measured */
+    unsigned boots, blocks;
+    bool interrupted;
+    bool complete; /* the plan was carried out to its end */
+};
+
+/* -EINVAL if the record lacks what a summary needs. Strings live as long as `data`. */
+int summary_make(const struct record_data *data, struct summary *summary, struct err *err);
+void summary_free(struct summary *summary);
+
+#endif
