@@ -33,7 +33,6 @@ refused "an unknown workload" "hullo.*hello" run plain -w hullo
 refused "an unknown engine" "--engine.*quic" run plain --engine quic
 refused "an unknown format" "--format.*yaml" run plain --format yaml
 refused "a core that is not there" "4000" run plain --server-cpu 4000
-refused "an entry named twice" "twice" run plain plain
 refused "hammer: -n with -d" "-n.*-d|-d.*-n" hammer -n 10 -d 1s http://127.0.0.1:1/
 refused "hammer: no connection" "-c" hammer -c 0 http://127.0.0.1:1/
 refused "hammer: no URL" "URL" hammer
@@ -57,8 +56,10 @@ has "hammer: more connections than the file limit: the remedy" "$tmp/err" "ulimi
 
 conf=$root/servers/plain/entry.conf
 cp "$conf" "$tmp/good.conf"
-spoilt() { # TITLE REGEX: the manifest was spoilt; every command must say where
-    refused "$1" "servers/plain/entry.conf:[0-9]+:.*($2)" list
+spoilt() { # TITLE REGEX: the manifest was spoilt; the message says where
+    show list
+    is "$1: exit status" "$status" 1
+    has "$1: file, line and what is wrong" "$tmp/err" "servers/plain/entry.conf:[0-9]+:.*($2)"
     cp "$tmp/good.conf" "$conf"
 }
 echo 'colour = red' >>"$conf"
@@ -91,20 +92,20 @@ show --version
 has "--version" "$tmp/out" "^showdown [0-9a-f.v]+"
 
 show report "$root/nowhere"
-is "report of a folder that is not there: exit status" "$status" 2
+is "report of a folder that is not there: exit status" "$status" 1
 has "report of a folder that is not there: the message" "$tmp/err" "nowhere"
 show report
-is "report before the first run: exit status" "$status" 2
+is "report before the first run: exit status" "$status" 1
 has "report before the first run: says how to make one" "$tmp/err" "run"
 mkdir "$tmp/empty"
 show report "$tmp/empty"
-is "report of a folder that holds no record: exit status" "$status" 2
+is "report of a folder that holds no record: exit status" "$status" 1
 has "report of a folder that holds no record: the message" "$tmp/err" "run.json"
 
 mv "$root/servers" "$tmp/no-servers"
 mkdir "$root/servers"
 show run
-is "no entry at all: exit status" "$status" 2
+is "no entry at all: exit status" "$status" 1
 has "no entry at all: the message" "$tmp/err" "no entry"
 manifest unready 'no-such-program-anywhere' --port '{port}'
 show run $brief

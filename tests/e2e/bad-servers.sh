@@ -6,7 +6,7 @@
 failed() { # ENTRY REASON-REGEX
     row "$1: not ranked" "$tmp/run.json" "$1" \
         '(.status == "failed" or .status == "skipped") and (has("rank") | not)'
-    row "$1: the row says what happened" "$tmp/run.json" "$1" ".reason | test(\"$2\"; \"i\")"
+    row "$1: the row says what happened" "$tmp/run.json" "$1" "[.reason, .output // empty] | any(test(\"$2\"; \"i\"))"
 }
 
 # In the middle of a slice: at 8 connections and 4 ms an answer, warming up takes some 700 answers

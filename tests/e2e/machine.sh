@@ -126,14 +126,20 @@ else
 fi
 
 mkdir -p "$root/results"
-if [ "$(id -u)" = 0 ] && mount -t tmpfs -o size=32k tmpfs "$root/results" 2>/dev/null; then
-    head -c 28k /dev/zero >"$root/results/ballast"
-    show run --boots 1 --budget 3s --slice 20ms --seed 7
-    full=$status
-    cp "$tmp/err" "$tmp/full.err"
+rm -rf "$root/results"/*
+if [ "$(id -u)" = 0 ] && mount -t tmpfs -o size=64k tmpfs "$root/results" 2>/dev/null; then
+    show run --boots 1 --budget 10s --slice 20ms --seed 7
+    is "the disk fills up in the middle: exit status" "$status" 1
+    has "the disk fills up in the middle: the message" "$tmp/err" "results.*[Nn]o space"
+    has "the disk fills up in the middle: what was measured is printed" "$tmp/out" "plain"
+    record=$(ls -d "$root"/results/*-* | head -1)
+    is "the disk fills up in the middle: every line on it is whole" \
+        "$(jq -c . "$record/slices.jsonl" 2>&1 >/dev/null | head -1)" ""
+    head -c 100k /dev/zero >"$root/results/ballast" 2>/dev/null
+    show run $brief
+    is "a full disk: exit status" "$status" 1
+    has "a full disk: the message" "$tmp/err" "results.*[Nn]o space"
     umount "$root/results"
-    is "a full disk: exit status" "$full" 1
-    has "a full disk: the message" "$tmp/full.err" "results.*[Nn]o space|[Nn]o space.*results"
     nothing_left "a full disk: nothing is left behind"
 else
     skip "a full disk" "mounting a small tmpfs is refused here"

@@ -43,4 +43,9 @@ jq -n "{ratio: $ratio}" >"$tmp/ratio.json" 2>/dev/null
 json "50% more CPU time a request is found" "$tmp/ratio.json" '.ratio > 1.3 and .ratio < 1.7'
 row "the slower server is slower beyond doubt" "$tmp/slow.json" slow-50 \
     ".req_per_s_high < $(field "$tmp/slow.json" slow-0 req_per_s_low)"
+
+entry restless restless 30
+show run plain restless $brief
+has "a server busy without a request is named" "$tmp/out" \
+    '^restless: used [23][0-9.]*% of a core while it should have been idle'
 nothing_left "nothing is left behind"
