@@ -51,7 +51,7 @@ all_engines() {
     stop_stub
 
     serve_stub every 100 200
-    hammer -n 5000 -c 4 -d 0s
+    hammer -n 5000 -c 4 -d 1s
     is "$engine: -n beside -d: refused" "$status" 2
     hammer -n 5000 -c 1
     try "every hundredth 200 ms late: p50" '.latency_p50_us < 20000'
