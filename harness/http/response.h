@@ -34,6 +34,7 @@ struct http_response {
     unsigned minor;  /* HTTP/1.minor */
     enum http_framing framing;
     bool keep_alive;         /* the connection may carry another response (RFC 9112 9.3) */
+    bool close;              /* Connection: close was said (RFC 9112 9.6) */
     unsigned informational;  /* 1xx skipped before it */
     uint64_t content_length; /* valid when has_content_length (also for HEAD) */
     bool has_content_length;
@@ -52,19 +53,34 @@ struct http_scanner {
     /* private to response.c from here */
     int state;
     bool head_request;
-    uint64_t left;
-    size_t line_start;
-    uint64_t trailer_bytes;
+    uint64_t left;        /* of the body or the chunk; while its line is read, the chunk's size */
+    size_t line_start;    /* of the line of the head that is not complete yet */
+    size_t section_bytes; /* of this chunk's size line, or of the trailer section */
 };
 
 /* `head_request`: the response answers HEAD and so has no body. */
 void http_scanner_start(struct http_scanner *s, bool head_request);
 
 /* Takes bytes; *used says how many belong to this response (less than size once DONE: the rest is
- * the next one's). After DONE or BAD it must be started anew. Some rules: bare LF is an error here
- * though RFC 9112 2.2 lets recipients accept it; two differing Content-Length, Content-Length
- * beside Transfer-Encoding, obs-fold, space before the colon, a character outside token in a name,
- * NUL or another control in a value are errors. */
+ * the next one's). After DONE or BAD it must be started anew. The verdict, the problem and what is
+ * kept do not depend on how the bytes were split.
+ *
+ * Where the RFCs leave recipients a choice, this one is strict, since it judges senders:
+ * - status line: HTTP/1.0 or HTTP/1.1, one SP, three digits from 100 to 599, SP also before an
+ * empty reason (RFC 9112 4). 101 is an error.
+ * - a line ends in CRLF; bare LF is an error though RFC 9112 2.2 lets recipients accept it, bare CR
+ *   too. obs-fold (5.2), space before the colon (5.1), a character outside token in a name, NUL or
+ *   another control in a value (RFC 9110 5.5) are errors. obs-text is not.
+ * - Content-Length: digits that fit 64 bits. Several that are equal, in a list or over lines, count
+ *   as one (RFC 9110 8.6 allows both that and refusal; http_answer_check refuses); several that
+ *   differ are an error. Beside Transfer-Encoding (RFC 9112 6.2), in 1xx and in 204 (RFC 9110 8.6)
+ *   it is an error; an empty list member too (RFC 9110 5.6.1.1).
+ * - Transfer-Encoding: exactly "chunked", since a request without TE allows no other coding
+ *   (RFC 9112 7.4); in HTTP/1.0, 1xx and 204 an error (6.1).
+ * - chunks (7.1): sizes that fit 64 bits; extensions with tokens and quoted strings, BWS accepted
+ *   (RFC 9110 5.6.3); a size line of more than HTTP_HEAD_MAX bytes is an error. Trailers as fields
+ *   are, at most HTTP_HEAD_MAX bytes in all.
+ * - a head of more than HTTP_HEAD_MAX bytes or HTTP_FIELDS_MAX fields is an error. */
 enum http_scan http_scanner_feed(struct http_scanner *s, const char *bytes, size_t size,
                                  size_t *used);
 

@@ -1,0 +1,197 @@
+/* Hello World on libh2o's own event loop: h2o parses, keeps the connection and writes; the handler
+ * below says what to answer, and mends what h2o 2.2.5 is lenient about.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+
+#define H2O_USE_LIBUV 0 /* the headers serve both builds of the library; this is its own loop */
+#include <h2o.h>
+
+#include "../common/server.h"
+#include "head.h"
+
+enum {
+    ACCEPTS_PER_TURN = 64,             /* so that a flood of connects does not starve the others */
+    REQUEST_TIMEOUT_MS = 60 * 1000,    /* also how long a connection may sit idle */
+    BODY_MAX_BYTES = 16 * 1024 * 1024, /* h2o keeps a whole body in memory */
+};
+
+static h2o_globalconf_t config;
+static h2o_context_t context;
+static h2o_accept_ctx_t accept_context;
+static h2o_timeout_entry_t accept_pause;
+static h2o_socket_t *listener;
+static bool ended;
+
+static const h2o_iovec_t hello = {H2O_STRLIT("Hello World\n")};
+static const h2o_iovec_t not_found = {H2O_STRLIT("Not Found\n")};
+static const h2o_iovec_t bad_request = {H2O_STRLIT("Bad Request\n")};
+static const h2o_iovec_t not_allowed = {H2O_STRLIT("Method Not Allowed\n")};
+static const h2o_iovec_t not_implemented = {H2O_STRLIT("Not Implemented\n")};
+
+static bool is_one_of(h2o_iovec_t word, const h2o_iovec_t *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (h2o_memis(word.base, word.len, list[i].base, list[i].len))
+            return true;
+    return false;
+}
+
+static bool is_method_of_rfc_9110(h2o_iovec_t method)
+{
+    static const h2o_iovec_t known[] = {
+        {H2O_STRLIT("POST")},    {H2O_STRLIT("PUT")},     {H2O_STRLIT("DELETE")},
+        {H2O_STRLIT("OPTIONS")}, {H2O_STRLIT("CONNECT")}, {H2O_STRLIT("TRACE")},
+    };
+    return is_one_of(method, known, sizeof known / sizeof known[0]);
+}
+
+static bool is_root(h2o_iovec_t target)
+{
+    h2o_url_t url;
+    if (target.base[0] != '/' && h2o_url_parse(target.base, target.len, &url) == 0)
+        target = url.path;
+    return target.base[0] == '/' && (target.len == 1 || target.base[1] == '?');
+}
+
+/* h2o goes by the last Connection line, and by "keep-alive" even where "close" stands beside it. */
+static bool is_persistent(const h2o_req_t *req)
+{
+    bool persistent = req->version >= 0x101;
+    for (ssize_t at = -1; (at = h2o_find_header(&req->headers, H2O_TOKEN_CONNECTION, at)) != -1;) {
+        h2o_iovec_t value = req->headers.entries[at].value;
+        if (h2o_contains_token(value.base, value.len, H2O_STRLIT("close"), ','))
+            return false;
+        if (h2o_contains_token(value.base, value.len, H2O_STRLIT("keep-alive"), ','))
+            persistent = true;
+    }
+    return persistent;
+}
+
+static int reply(h2o_req_t *req, int status, const char *reason, const h2o_iovec_t *body)
+{
+    static h2o_generator_t whole_body_at_once = {NULL, NULL};
+    h2o_iovec_t out = *body;
+
+    req->res.status = status;
+    req->res.reason = reason;
+    req->res.content_length = body->len;
+    h2o_add_header(&req->pool, &req->res.headers, H2O_TOKEN_CONTENT_TYPE, NULL,
+                   H2O_STRLIT("text/plain"));
+    h2o_start_response(req, &whole_body_at_once);
+    bool is_head = h2o_memis(req->method.base, req->method.len, H2O_STRLIT("HEAD"));
+    h2o_send(req, &out, is_head ? 0 : 1, H2O_SEND_STATE_FINAL);
+    return 0;
+}
+
+static int on_request(h2o_handler_t *self, h2o_req_t *req)
+{
+    (void)self;
+    const h2o_socket_t *sock = req->conn->callbacks->get_socket(req->conn);
+
+    if (!head_is_valid(sock->input->bytes, req->version < 0x101)) {
+        req->http1_is_persistent = 0;
+        return reply(req, 400, "Bad Request", &bad_request);
+    }
+    req->http1_is_persistent = is_persistent(req);
+    if (h2o_memis(req->method.base, req->method.len, H2O_STRLIT("GET")) ||
+        h2o_memis(req->method.base, req->method.len, H2O_STRLIT("HEAD")))
+        return is_root(req->path) ? reply(req, 200, "OK", &hello)
+                                  : reply(req, 404, "Not Found", &not_found);
+    if (!is_method_of_rfc_9110(req->method))
+        return reply(req, 501, "Not Implemented", &not_implemented);
+    h2o_add_header(&req->pool, &req->res.headers, H2O_TOKEN_ALLOW, NULL, H2O_STRLIT("GET, HEAD"));
+    return reply(req, 405, "Method Not Allowed", &not_allowed);
+}
+
+static void on_accept(h2o_socket_t *sock, const char *err)
+{
+    (void)err;
+    for (int i = 0; i < ACCEPTS_PER_TURN; i++) {
+        h2o_socket_t *client = h2o_evloop_socket_accept(sock);
+        if (client != NULL) {
+            h2o_accept(&accept_context, client);
+            continue;
+        }
+        if (errno == ECONNABORTED || errno == EINTR)
+            continue;
+        if (errno != EAGAIN) {
+            /* No descriptor or memory to be had: the listener would stay readable and the loop
+             * would spin, so it looks away for a while. */
+            h2o_socket_read_stop(sock);
+            h2o_timeout_link(context.loop, &context.hundred_ms_timeout, &accept_pause);
+        }
+        return;
+    }
+}
+
+static void on_accept_pause_over(h2o_timeout_entry_t *entry)
+{
+    (void)entry;
+    h2o_socket_read_start(listener, on_accept);
+}
+
+static void on_sigterm(h2o_socket_t *sock, const char *err)
+{
+    (void)sock;
+    (void)err;
+    ended = true;
+}
+
+/* A signal handler could only set a flag, and a signal that comes between the test of the flag
+ * and the wait would be lost until the next event. */
+static void watch_sigterm(h2o_loop_t *loop)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    int fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+    h2o_socket_read_start(h2o_evloop_socket_create(loop, fd, H2O_SOCKET_FLAG_DONT_READ),
+                          on_sigterm);
+}
+
+static void configure(void)
+{
+    config.http1.upgrade_to_http2 = 0;
+    config.http1.req_timeout = REQUEST_TIMEOUT_MS;
+    config.max_request_entity_size = BODY_MAX_BYTES;
+    config.server_name = (h2o_iovec_t){NULL, 0};
+
+    h2o_hostconf_t *host =
+        h2o_config_register_host(&config, h2o_iovec_init(H2O_STRLIT("default")), 65535);
+    h2o_handler_t *handler =
+        h2o_create_handler(h2o_config_register_path(host, "/", 0), sizeof *handler);
+    handler->on_req = on_request;
+}
+
+int main(int argc, char **argv)
+{
+    struct server_args args;
+
+    h2o_config_init(&config);
+    char version[64];
+    snprintf(version, sizeof version, "lib%s", config.server_name.base);
+    server_args_parse(&args, argc, argv, version);
+    server_ignore_sigpipe();
+    configure();
+
+    h2o_context_init(&context, h2o_evloop_create(), &config);
+    accept_context.ctx = &context;
+    accept_context.hosts = config.hosts;
+    accept_pause.cb = on_accept_pause_over;
+    watch_sigterm(context.loop);
+    listener =
+        h2o_evloop_socket_create(context.loop, server_listen(args.port), H2O_SOCKET_FLAG_DONT_READ);
+    h2o_socket_read_start(listener, on_accept);
+
+    /* SIGSTOP and SIGCONT make epoll_wait fail with EINTR (signal(7)), and h2o says so. */
+    while (!ended && (h2o_evloop_run(context.loop, INT32_MAX) == 0 || errno == EINTR))
+        ;
+    return ended ? 0 : 1;
+}

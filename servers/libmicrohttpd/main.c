@@ -1,0 +1,246 @@
+/* Hello World on libmicrohttpd with one thread: the program owns the loop and lets the library run
+ * whenever its epoll descriptor is readable. The answers are made once and shared by all.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <microhttpd.h>
+
+#include "../common/host.h"
+#include "../common/server.h"
+
+enum {
+    CONNECTION_BYTES = 16 * 1024, /* holds the request's head and the answer's */
+    CONNECTION_LIMIT = 1 << 20,   /* leaves it to the limit of open files */
+    TIMEOUT_S = 60,
+};
+
+static struct MHD_Response *hello;
+static struct MHD_Response *not_found;
+static struct MHD_Response *bad_request;
+static struct MHD_Response *not_allowed;
+static struct MHD_Response *not_implemented;
+
+struct fields {
+    int host;
+    int content_length;
+    int transfer_encoding;
+    bool valid;
+};
+
+static bool is_token(const char *name, size_t len)
+{
+    static const char marks[] = "!#$%&'*+-.^_`|~";
+    for (size_t i = 0; i < len; i++) {
+        char c = name[i];
+        bool is_letter = (c | 0x20) >= 'a' && (c | 0x20) <= 'z';
+        if (!is_letter && !(c >= '0' && c <= '9') && (c == '\0' || strchr(marks, c) == NULL))
+            return false;
+    }
+    return len > 0;
+}
+
+static size_t without_trailing_blanks(const char *value, size_t len)
+{
+    while (len > 0 && (value[len - 1] == ' ' || value[len - 1] == '\t'))
+        len--;
+    return len;
+}
+
+static enum MHD_Result note_field(void *cls, enum MHD_ValueKind kind, const char *name,
+                                  size_t name_len, const char *value, size_t value_len)
+{
+    (void)kind;
+    struct fields *seen = cls;
+
+    if (!is_token(name, name_len)) {
+        seen->valid = false;
+    } else if (strcasecmp(name, "Host") == 0) {
+        seen->host++;
+        if (!host_is_valid(value, without_trailing_blanks(value, value_len)))
+            seen->valid = false;
+    } else if (strcasecmp(name, "Content-Length") == 0) {
+        seen->content_length++;
+    } else if (strcasecmp(name, "Transfer-Encoding") == 0) {
+        seen->transfer_encoding++;
+        if (strcasecmp(value, "chunked") != 0)
+            seen->valid = false;
+    }
+    return MHD_YES;
+}
+
+/* What the library takes and RFC 9112 does not: a second Host or a bad one (3.2), names that are
+ * no tokens (5.1), Transfer-Encoding in HTTP/1.0, beside Content-Length, twice, or other than
+ * chunked (6.1), a second Content-Length (6.3). */
+static bool head_is_valid(struct MHD_Connection *connection, const char *version)
+{
+    struct fields seen = {.valid = true};
+    bool http_1_0 = strcmp(version, MHD_HTTP_VERSION_1_0) == 0;
+
+    MHD_get_connection_values_n(connection, MHD_HEADER_KIND, note_field, &seen);
+    if (!seen.valid || seen.host > 1 || (seen.host == 0 && !http_1_0))
+        return false;
+    if (seen.transfer_encoding > 0)
+        return seen.transfer_encoding == 1 && seen.content_length == 0 && !http_1_0;
+    return seen.content_length <= 1;
+}
+
+static bool is_root(const char *target)
+{
+    if (strncasecmp(target, "http://", 7) == 0) {
+        target = strchr(target + 7, '/');
+        if (target == NULL)
+            return true;
+    }
+    return strcmp(target, "/") == 0;
+}
+
+static bool is_method_of_rfc_9110(const char *method)
+{
+    static const char *const known[] = {MHD_HTTP_METHOD_POST,    MHD_HTTP_METHOD_PUT,
+                                        MHD_HTTP_METHOD_DELETE,  MHD_HTTP_METHOD_CONNECT,
+                                        MHD_HTTP_METHOD_OPTIONS, MHD_HTTP_METHOD_TRACE};
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (strcmp(method, known[i]) == 0)
+            return true;
+    return false;
+}
+
+static enum MHD_Result answer(struct MHD_Connection *connection, const char *target,
+                              const char *method)
+{
+    if (strcmp(method, MHD_HTTP_METHOD_GET) == 0 || strcmp(method, MHD_HTTP_METHOD_HEAD) == 0)
+        return is_root(target) ? MHD_queue_response(connection, MHD_HTTP_OK, hello)
+                               : MHD_queue_response(connection, MHD_HTTP_NOT_FOUND, not_found);
+    if (is_method_of_rfc_9110(method))
+        return MHD_queue_response(connection, MHD_HTTP_METHOD_NOT_ALLOWED, not_allowed);
+    return MHD_queue_response(connection, MHD_HTTP_NOT_IMPLEMENTED, not_implemented);
+}
+
+/* Called once when the head is there, once for every piece of a body, and once when the request is
+ * whole. An answer given at the first call makes the library close the connection. */
+static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, const char *target,
+                                  const char *method, const char *version, const char *body,
+                                  size_t *body_len, void **request)
+{
+    static char head_seen;
+    (void)cls;
+    (void)body;
+
+    if (*request == NULL) {
+        *request = &head_seen;
+        return head_is_valid(connection, version)
+                   ? MHD_YES
+                   : MHD_queue_response(connection, MHD_HTTP_BAD_REQUEST, bad_request);
+    }
+    if (*body_len > 0) {
+        *body_len = 0;
+        return MHD_YES;
+    }
+    return answer(connection, target, method);
+}
+
+/* The library would decode %2F and %00 in place, and "/%00" would then read as "/". */
+static size_t leave_escaped(void *cls, struct MHD_Connection *connection, char *text)
+{
+    (void)cls;
+    (void)connection;
+    return strlen(text);
+}
+
+static struct MHD_Response *make_response(const char *body)
+{
+    struct MHD_Response *response = MHD_create_response_from_buffer(
+        strlen(body), (char *)(uintptr_t)body, MHD_RESPMEM_PERSISTENT);
+    if (response != NULL)
+        MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, "text/plain");
+    return response;
+}
+
+static void make_responses(void)
+{
+    hello = make_response("Hello World\n");
+    not_found = make_response("Not Found\n");
+    bad_request = make_response("Bad Request\n");
+    not_allowed = make_response("Method Not Allowed\n");
+    MHD_add_response_header(not_allowed, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
+    not_implemented = make_response("Not Implemented\n");
+}
+
+static void destroy_responses(void)
+{
+    MHD_destroy_response(hello);
+    MHD_destroy_response(not_found);
+    MHD_destroy_response(bad_request);
+    MHD_destroy_response(not_allowed);
+    MHD_destroy_response(not_implemented);
+}
+
+/* A descriptor is waited for beside the library's, so that no signal is lost between the test of a
+ * flag and the wait. */
+static int open_sigterm(void)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    return signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+}
+
+static int wait_ms(struct MHD_Daemon *daemon)
+{
+    MHD_UNSIGNED_LONG_LONG ms;
+    if (MHD_get_timeout(daemon, &ms) != MHD_YES)
+        return -1;
+    return ms < INT_MAX ? (int)ms : INT_MAX;
+}
+
+static void serve(struct MHD_Daemon *daemon)
+{
+    enum { LIBRARY, SIGTERM_SEEN };
+    struct pollfd waited[] = {
+        [LIBRARY] = {.fd = MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd,
+                     .events = POLLIN},
+        [SIGTERM_SEEN] = {.fd = open_sigterm(), .events = POLLIN},
+    };
+    while (waited[SIGTERM_SEEN].revents == 0) {
+        if (poll(waited, 2, wait_ms(daemon)) < 0 && errno != EINTR)
+            break;
+        MHD_run(daemon);
+    }
+    close(waited[SIGTERM_SEEN].fd);
+}
+
+int main(int argc, char **argv)
+{
+    struct server_args args;
+    char version[64];
+    snprintf(version, sizeof version, "libmicrohttpd %s", MHD_get_version());
+    server_args_parse(&args, argc, argv, version);
+    server_ignore_sigpipe();
+    make_responses();
+
+    struct MHD_Daemon *daemon = MHD_start_daemon(
+        MHD_USE_EPOLL | MHD_USE_TURBO, args.port, NULL, NULL, on_request, NULL,
+        MHD_OPTION_LISTEN_SOCKET, server_listen(args.port), MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        (size_t)CONNECTION_BYTES, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTION_LIMIT,
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)TIMEOUT_S, MHD_OPTION_STRICT_FOR_CLIENT, 1,
+        MHD_OPTION_UNESCAPE_CALLBACK, leave_escaped, NULL, MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1,
+        MHD_OPTION_END);
+    if (daemon == NULL) {
+        fputs("cannot start libmicrohttpd\n", stderr);
+        return 1;
+    }
+    serve(daemon);
+    MHD_stop_daemon(daemon);
+    destroy_responses();
+    return 0;
+}
