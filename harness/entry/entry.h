@@ -1,7 +1,30 @@
 /* Entries: the folders under servers/. Reads their manifests (entry.conf), strictly, and says which
- * can run. The manifest is `key = value` lines that make(1) reads as well: comments (#) and empty
- * lines are skipped; an unknown or repeated key, a `$`, a missing value or key, a trailing
- * backslash, a name that is not the folder's is an error naming file and line.
+ * can run. The manifest is `key = value` lines that make(1) reads as well; what the two would
+ * understand differently is an error here.
+ *
+ *   name       [a-z0-9][a-z0-9-]*, the folder's                                    needed
+ *   title      as tables show it                                                   needed
+ *   language   of what the user of the library writes                              needed
+ *   library    the event library or server                                         needed
+ *   layer      loop | loop+parser | server | framework: what the library gives     needed
+ *   parser     who parses HTTP
+ *   model      how it waits: epoll, io_uring, threads …
+ *   tuning     stock | tuned, then ": why"
+ *   sources    files to compile, relative to the folder; none: nothing is built
+ *   pkgs       pkg-config names, and -lNAME for a library without one
+ *   needs      programs looked for on PATH, and files by their whole path
+ *   apt        Debian packages that bring all of it
+ *   run        argv template: words split on blanks, with {bin} {dir} {port} {workers};
+ *              {port} is needed; quotes mean nothing and are an error              needed
+ *   version    argv template of a command that prints the version
+ *   workloads  names of the workloads it takes part in; none: all
+ *   status     active (where not given) | reference | broken: why
+ *   notes      anything
+ *
+ * Lines that are empty or start with # are skipped. An unknown or repeated key, a `$`, a `#` within
+ * a value, a missing value or needed key, a trailing backslash, a leading blank (make takes a tab
+ * for a recipe), a carriage return, a control character, text that is not UTF-8 is an error, as
+ * "servers/x/entry.conf:7: unknown key 'colour'; known keys: …".
  */
 #ifndef ENTRY_ENTRY_H
 #define ENTRY_ENTRY_H
@@ -22,7 +45,9 @@ struct entry {
     char *status_reason; /* for broken; else "" */
     char *binary;        /* <build>/servers/<name>, whether it exists or not */
     bool ready;          /* can be started */
-    char *missing; /* why not: "needs apt packages: …" or "not built: run make"; "" when ready */
+    /* Why not: "node not found; needs apt packages: nodejs" or "not built; needs apt packages:
+     * libuv1-dev; run make". "" when ready. */
+    char *missing;
 };
 
 struct entry_list {
@@ -30,13 +55,14 @@ struct entry_list {
     size_t count;
 };
 
-/* Reads all manifests under root/servers. A bad manifest is an error for the whole list, naming
- * file:line. */
+/* Reads all manifests under root/servers, in the order of their names; a folder without entry.conf
+ * (servers/common) is none. `root` and `build` are absolute. A bad manifest is an error for the
+ * whole list (-EINVAL), naming file:line; then `list` is empty. No manifest at all: -ENOENT. */
 int entry_list_read(const char *root, const char *build, struct entry_list *list, struct err *err);
 void entry_list_free(struct entry_list *list);
 
 /* The entry of that name, or NULL with err naming the nearest ("unknown entry 'libub'; did you mean
- * 'libuv'? …"). */
+ * 'libuv'? …") by edit distance (Levenshtein 1966), or all if none is near. */
 const struct entry *entry_find(const struct entry_list *list, const char *name, struct err *err);
 
 /* Splits the run (or version) template on blanks and fills {bin} {dir} {port} {workers}. A
@@ -44,11 +70,14 @@ const struct entry *entry_find(const struct entry_list *list, const char *name, 
 char **entry_argv(const struct entry *entry, const char *template, unsigned port, unsigned workers);
 void entry_argv_free(char **argv);
 
-/* First line that the version template prints within 5 s, or NULL; free(). */
+/* First line that the version template prints within 5 s, ending with status 0, or NULL; free().
+ * Runs the program. */
 char *entry_version(const struct entry *entry);
 
-/* SHA-256 or the like is not needed: a 64-bit FNV-1a over names and bytes of the entry's folder, as
- * 16 hex digits. */
+/* FNV-1a, 64 bits (Fowler, Noll, Vo), over the paths, sizes and bytes of the files in the entry's
+ * folder, in the order of their paths, as 16 hex digits. Names that start with a dot, symbolic
+ * links and what can't be read count by their name alone. Tells versions apart; no defence against
+ * malice. */
 void entry_hash(const struct entry *entry, char hex[17]);
 
 #endif

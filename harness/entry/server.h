@@ -3,7 +3,15 @@
  * Between the harness and each server stands a keeper: a child of ours that is the subreaper
  * (prctl(2), PR_SET_CHILD_SUBREAPER, Linux 3.4) of everything the server forks, reads its standard
  * output and error, and ends the whole tree when told to or when the harness is gone, SIGKILL
- * included: it sees the pipe to the harness close. It uses no CPU while nothing happens.
+ * included: it sees the socket to the harness close. It uses no CPU while nothing happens.
+ *
+ * Keeper and server have sessions of their own, so a terminal's Ctrl-C reaches the harness alone.
+ * The server starts with standard input from /dev/null, no other descriptor of the harness, all
+ * signals at their defaults and none blocked, no core files, and dies with its keeper
+ * (PR_SET_PDEATHSIG). When its main process ends while descendants live, those get 200 ms and are
+ * then killed: a server that forks into the background is an error, not a server.
+ *
+ * The harness must not wait for any child (waitpid(-1)) nor ignore SIGCHLD while servers live.
  */
 #ifndef ENTRY_SERVER_H
 #define ENTRY_SERVER_H
@@ -24,53 +32,59 @@ enum server_state { SERVER_RUNNING, SERVER_EXITED, SERVER_SIGNALED, SERVER_FLOOD
 
 struct server_start {
     char *const *argv;
-    const char *folder; /* working directory */
+    const char *folder; /* working directory; a relative program is found from there */
     int cpu;            /* to pin it to; -1: not pinned */
     unsigned port;
-    unsigned files;      /* RLIMIT_NOFILE wanted; 0: as it is */
+    unsigned files;      /* RLIMIT_NOFILE at least; as near as the hard limit lets; 0: as it is */
     bool inherit_output; /* `serve`: output goes to the terminal */
 };
 
-/* -ENOENT, -EACCES … of execvp come back as errors here, naming the program. */
+/* Returns when the program runs. -ENOENT, -EACCES … of execve(2), and -EINVAL for a CPU that can't
+ * be pinned to, come back as errors here, naming the program. */
 int server_start(const struct server_start *start, struct server **server, struct err *err);
 
 /* Waits until `request` is answered as `expect` has it: that is readiness. Polls every 2 ms at
- * first, slower later. -ETIMEDOUT after deadline_ns (from now), -ECHILD if it ended, -EPROTO if it
- * answers wrongly (the reason, and the last stderr lines, in err). *took_ns from the start to the
- * first right answer. */
+ * first, slower later (50 ms). -ETIMEDOUT after deadline_ns (from now), -ECHILD if it ended,
+ * -EPROTO if it answers wrongly (the reason, and the last stderr lines, in err; a connection closed
+ * without an answer is tried again), -EINTR if a signal's handler ran. The server goes on in all
+ * cases: end it with server_stop. *took_ns from the start to the first right answer. */
 int server_wait_ready(struct server *server, const char *request, size_t request_bytes,
                       const struct http_expect *expect, uint64_t deadline_ns, uint64_t *took_ns,
                       struct err *err);
 
 /* Its state now, without waiting; `detail` says "exited with status 3", "killed by signal 11
- * (Segmentation fault)", "wrote over 1 MiB … ". */
+ * (Segmentation fault)", "wrote over 1024 KiB …: it floods", "… it forks into the background". */
 enum server_state server_poll(struct server *server, char *detail, size_t detail_bytes);
 
 /* The pids of its tree now, the server's own first; the keeper is not among them. */
 int server_pids(struct server *server, pid_t *pids, int max);
 pid_t server_pid(const struct server *server);
 
-/* The last output, at most SERVER_OUTPUT_KEEP bytes and `bytes` with the NUL; the last lines when
- * cut. */
+/* The last output, at most SERVER_OUTPUT_KEEP bytes and `bytes` with the NUL; whole lines when cut,
+ * if there is a line's end in it. It is UTF-8 without control characters but newline and tab: what
+ * is not becomes '?'. Empty with inherit_output. */
 void server_output(struct server *server, char *text, size_t bytes);
 
 struct server_stop {
     bool ignored_term;       /* had to be killed after 2 s */
-    bool left_children;      /* the main process had ended and descendants lived on */
-    int exit_status;         /* as waitpid(2) gives it */
-    uint64_t took_ns;        /* SIGTERM to the end */
-    uint64_t rss_peak_bytes; /* ru_maxrss of the main process */
+    bool left_children;      /* descendants lived 200 ms longer than the main process */
+    int exit_status;         /* as waitpid(2) gives it; -1 if even SIGKILL did not end it */
+    uint64_t took_ns;        /* SIGTERM to the end of the main process; 0 if it had ended before */
+    uint64_t rss_peak_bytes; /* of the main process; VmHWM (proc(5)), or ru_maxrss where that is
+                                more and no remnant of the harness; 0: not known */
 };
 
-/* SIGTERM, 2 s, then SIGKILL to the whole tree; frees `server`. Safe on one that has ended. `stop`
- * may be NULL. */
+/* SIGTERM to the main process, 2 s, then SIGKILL to the whole tree; frees `server`. Safe on one
+ * that has ended, and on NULL. `stop` may be NULL. */
 void server_stop(struct server *server, struct server_stop *stop);
 
-/* A port on 127.0.0.1 that nothing listens on, below the ephemeral range (so that no outgoing
- * connection holds it), chosen from `seed`. -EADDRINUSE when none is found. */
+/* A port on 127.0.0.1 that nothing listens on, from 10000 to below the ephemeral range (so that no
+ * outgoing connection holds it), chosen from `seed`: neighbouring seeds give far ports.
+ * -EADDRINUSE when none is found. */
 int server_free_port(uint64_t seed, unsigned *port, struct err *err);
 
-/* -EADDRINUSE if something listens on 127.0.0.1:port, naming the remedy. */
+/* -EADDRINUSE if something listens on 127.0.0.1:port, -EACCES if it takes root, naming the remedy.
+ */
 int server_port_check(unsigned port, struct err *err);
 
 #endif
