@@ -1,11 +1,21 @@
 /* The load generator: a closed loop of keep-alive connections against one address, every answer
  * checked. Two engines, epoll and io_uring, one thread a core. Knows nothing of entries.
  *
- * A run: connect all (the clock has not started), send `pipeline` requests on each connection,
- * wait until each connection was answered once and settle_ns more, then measure for duration_ns or
- * until `requests` answers, then stop sending, drain for at most drain_ns, close. An answer counts
- * for the measured window when it arrives inside it. Latency is closed-loop and raw: from the write
- * of a request to the last byte of its answer; one stamp for each request of a pipeline.
+ * A run of duration_ns: connect all in waves that no accept queue overflows, and send `pipeline`
+ * requests on each connection (the clock has not started); once each was answered or has failed,
+ * put all under full load for settle_ns; measure for duration_ns; stop sending, drain for at most
+ * drain_ns, close. A run of `requests`: connect all, without sending; then send exactly so many,
+ * all of them measured, until each is answered or lost (settle_ns must be 0: nothing is sent before
+ * the window, so that the server sees no more than was asked for). It ends early when no connection
+ * could be opened for timeout_ns.
+ *
+ * An answer counts for the measured window when it arrives inside it. Latency is closed-loop and
+ * raw, never corrected: from just before the write of a request to the reading of its answer's last
+ * byte; one stamp for each request of a pipeline. A connection lost is opened again: at once if it
+ * had carried an answer, else at the next tick (1 to 10 ms, more for over 1,000 connections), and
+ * connections that the server closes by its own rules cost no request. Timeouts are noticed at a
+ * tick too. A request that times out takes its connection with it, and those pipelined behind it,
+ * which are counted as timed out as well.
  */
 #ifndef HAMMER_HAMMER_H
 #define HAMMER_HAMMER_H
@@ -37,11 +47,11 @@ struct hammer_config {
     struct sockaddr_in address;
     enum hammer_engine engine; /* AUTO: io_uring where the kernel allows it, else epoll */
     unsigned connections;      /* exactly so many are kept open */
-    unsigned threads;  /* 1..HAMMER_THREADS_MAX, at most `connections`; the remainder is spread */
-    const int *cpus;   /* one a thread, to pin to; NULL: not pinned */
-    unsigned pipeline; /* requests outstanding on a connection, 1..HAMMER_PIPELINE_MAX */
-    bool close_each;   /* a connection a request: reconnect after each answer */
-    uint64_t settle_ns;
+    unsigned threads;   /* 1..HAMMER_THREADS_MAX, at most `connections`; the remainder is spread */
+    const int *cpus;    /* one a thread, to pin to; NULL: not pinned */
+    unsigned pipeline;  /* requests outstanding on a connection, 1..HAMMER_PIPELINE_MAX */
+    bool close_each;    /* a connection a request: reconnect after each answer */
+    uint64_t settle_ns; /* 0 with `requests` */
     uint64_t duration_ns; /* one of these two is 0 */
     uint64_t requests;
     uint64_t timeout_ns; /* for an answer, from its request's write; and for connect */
@@ -79,8 +89,10 @@ struct hammer_result {
     uint64_t errnos[134];  /* errors by errno */
     uint64_t status[600];  /* answers by status code, whole run */
     bool interrupted;      /* *stop was seen */
-    char first_wrong[512]; /* what was expected and what came, for the first wrong or malformed
-                              answer */
+    uint64_t unclosed;     /* connections the server had announced to close and did not within
+                              timeout_ns */
+    char first_wrong[512]; /* what was expected and what came, for the first answer that was wrong,
+                              malformed, cut short or missing; "" if none */
     /* the measured window */
     uint64_t window_ns;
     uint64_t valid;      /* valid answers that arrived in it */
