@@ -91,19 +91,24 @@ static double draw_mean(const struct effects *e, struct random *r)
     return sum / (double)e->boots;
 }
 
-/* Sorted distances of the bootstrap's means from the mean; returns their root mean square. */
-static double draw_distances(const struct effects *e, double mean, uint64_t seed, double *distance,
-                             size_t draws)
+/* How long the tail of the bootstrap's distribution is: the distance from the mean that the share
+ * `confidence` of the draws keeps within, in root mean squares of all distances. 1.96 at 0.95 for a
+ * normal distribution; 0 if all draws are equal. */
+static double tail_of_draws(const struct effects *e, double mean, double confidence, unsigned draws,
+                            uint64_t seed)
 {
     struct random r;
     double squares = 0;
+    double *distance = mem_alloc(draws, sizeof *distance);
     random_seed(&r, seed);
-    for (size_t i = 0; i < draws; i++) {
-        distance[i] = draw_mean(e, &r) - mean;
+    for (unsigned i = 0; i < draws; i++) {
+        distance[i] = fabs(draw_mean(e, &r) - mean);
         squares += distance[i] * distance[i];
     }
     gsl_sort(distance, 1, draws);
-    return sqrt(squares / (double)draws);
+    double within = gsl_stats_quantile_from_sorted_data(distance, 1, draws, confidence);
+    free(distance);
+    return squares > 0 ? within / sqrt(squares / draws) : 0;
 }
 
 /* The interval of the effects' mean, on the log scale. */
@@ -115,35 +120,32 @@ static struct interval interval_of_mean(const struct effects *e, double confiden
     if (units < 2)
         return (struct interval){mean, NAN, NAN};
 
-    double *distance = mem_alloc(draws, sizeof *distance);
-    double spread = draw_distances(e, mean, seed, distance, draws);
-    double tail = (1 - confidence) / 2;
-    double scale = 0; /* no spread: all units are equal */
-    if (spread > 0)
-        scale = standard_error(e, mean) / spread * gsl_cdf_tdist_Qinv(tail, (double)(units - 1)) /
-                gsl_cdf_ugaussian_Qinv(tail);
-    double below = gsl_stats_quantile_from_sorted_data(distance, 1, draws, tail);
-    double above = gsl_stats_quantile_from_sorted_data(distance, 1, draws, 1 - tail);
-    free(distance);
-    return (struct interval){mean, mean + scale * below, mean + scale * above};
+    double upper_tail = (1 - confidence) / 2;
+    double normal = gsl_cdf_ugaussian_Qinv(upper_tail);
+    double student = gsl_cdf_tdist_Qinv(upper_tail, (double)(units - 1));
+    double widening = fmax(1, tail_of_draws(e, mean, confidence, draws, seed) / normal);
+    double half = standard_error(e, mean) * student * widening;
+    return (struct interval){mean, mean - half, mean + half};
 }
 
-/* From a log value a block to the interval of exp(mean + shift). */
-static int interval_of_blocks(const struct paired *data, const double *by_block, double shift,
-                              double confidence, unsigned draws, uint64_t seed,
-                              struct interval *out)
+/* From a log value a block, on the log scale. */
+static int interval_of_blocks(const struct paired *data, const double *by_block, double confidence,
+                              unsigned draws, uint64_t seed, struct interval *logs)
 {
     struct effects e;
     int rc = -ENODATA;
     effects_init(&e, data, by_block);
     if (e.boots > 0) {
-        struct interval logs = interval_of_mean(&e, confidence, draws, seed);
-        *out = (struct interval){exp(logs.value + shift), exp(logs.low + shift),
-                                 exp(logs.high + shift)};
+        *logs = interval_of_mean(&e, confidence, draws, seed);
         rc = 0;
     }
     effects_free(&e);
     return rc;
+}
+
+static struct interval exp_interval(struct interval logs)
+{
+    return (struct interval){exp(logs.value), exp(logs.low), exp(logs.high)};
 }
 
 static bool is_sound(const struct paired *data, double confidence, unsigned draws)
@@ -170,8 +172,11 @@ int paired_ratio(const struct paired *data, size_t entry, size_t base, double co
         const double *row = data->rate + k * data->entries;
         by_block[k] = log(row[entry]) - log(row[base]);
     }
-    int rc = interval_of_blocks(data, by_block, 0, confidence, draws, seed, ratio);
+    struct interval logs;
+    int rc = interval_of_blocks(data, by_block, confidence, draws, seed, &logs);
     free(by_block);
+    if (rc == 0)
+        *ratio = exp_interval(logs);
     return rc;
 }
 
@@ -257,24 +262,58 @@ static void fit_levels(struct fit *f)
     }
 }
 
-/* The entry's effects against the levels, NAN where either is missing; false if all are. */
-static bool take_effects(const struct fit *f, double *by_block)
+/* The entry's log rates; returns of how many blocks. */
+static size_t take_rates(const struct fit *f, double *rates)
 {
-    bool found = false;
+    size_t found = 0;
     for (size_t k = 0; k < f->blocks; k++) {
-        by_block[k] = f->y[k * f->entries + f->entry] - f->level[k];
-        found = found || !isnan(by_block[k]);
+        rates[k] = f->y[k * f->entries + f->entry];
+        if (!isnan(rates[k]))
+            found++;
     }
     return found;
 }
 
-static double level_of_run(const struct fit *f, const struct paired *data)
+static size_t count_shared_blocks(const struct fit *f, const double *rates)
+{
+    size_t shared = 0;
+    for (size_t k = 0; k < f->blocks; k++)
+        if (!isnan(rates[k]) && !isnan(f->level[k]))
+            shared++;
+    return shared;
+}
+
+/* The mean of the entry's log rates, where it has none the block's level and its mean effect. */
+static double mean_with_gaps_filled(const struct fit *f, const struct paired *data,
+                                    const double *rates, double effect)
 {
     struct effects e;
-    effects_init(&e, data, f->level);
+    double *filled = mem_alloc(f->blocks + 1, sizeof *filled);
+    for (size_t k = 0; k < f->blocks; k++)
+        filled[k] = isnan(rates[k]) ? f->level[k] + effect : rates[k];
+    effects_init(&e, data, filled);
     double mean = mean_of_boots(&e);
     effects_free(&e);
+    free(filled);
     return mean;
+}
+
+/* The interval of the entry's effects against the levels, put around the mean of its log rates. */
+static int interval_by_effects(const struct fit *f, const struct paired *data, const double *rates,
+                               double confidence, unsigned draws, uint64_t seed,
+                               struct interval *logs)
+{
+    double *effects = mem_alloc(f->blocks + 1, sizeof *effects);
+    for (size_t k = 0; k < f->blocks; k++)
+        effects[k] = rates[k] - f->level[k];
+    int rc = interval_of_blocks(data, effects, confidence, draws, seed, logs);
+    free(effects);
+    if (rc == 0) {
+        double mean = mean_with_gaps_filled(f, data, rates, logs->value);
+        double shift = mean - logs->value;
+        *logs = (struct interval){mean, logs->low + shift, logs->high + shift};
+    }
+    return rc;
 }
 
 int paired_rate(const struct paired *data, size_t entry, double confidence, unsigned draws,
@@ -284,19 +323,19 @@ int paired_rate(const struct paired *data, size_t entry, double confidence, unsi
         return -EINVAL;
 
     struct fit f;
-    double shift = 0;
-    double *by_block = mem_alloc(data->blocks + 1, sizeof *by_block);
+    struct interval logs;
+    double *rates = mem_alloc(data->blocks + 1, sizeof *rates);
     fit_init(&f, data, entry);
     fit_levels(&f);
-    if (take_effects(&f, by_block)) {
-        shift = level_of_run(&f, data);
-    } else {
-        /* Nothing was measured beside it: the level is taken as constant. */
-        memset(f.level, 0, f.blocks * sizeof *f.level);
-        take_effects(&f, by_block);
-    }
-    int rc = interval_of_blocks(data, by_block, shift, confidence, draws, seed, rate);
+    size_t blocks = take_rates(&f, rates);
+    size_t shared = count_shared_blocks(&f, rates);
+    bool mostly_alone = blocks == data->blocks && shared < blocks - shared;
+    int rc = shared == 0 || mostly_alone
+                 ? interval_of_blocks(data, rates, confidence, draws, seed, &logs)
+                 : interval_by_effects(&f, data, rates, confidence, draws, seed, &logs);
+    if (rc == 0)
+        *rate = exp_interval(logs);
     fit_free(&f);
-    free(by_block);
+    free(rates);
     return rc;
 }
