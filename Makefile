@@ -105,6 +105,20 @@ test:
 	@$(MAKE) --no-print-directory check
 	@BUILD=$(BUILD) tests/run all $(unit_programs) $(wildcard tests/e2e/*.sh)
 
+## make fuzz          feeds the response scanner with made-up bytes for FUZZ_SECONDS=60 (needs clang)
+FUZZ_SECONDS ?= 60
+.PHONY: fuzz
+fuzz: $(BUILD)/fuzz/response
+	@mkdir -p $(BUILD)/fuzz/corpus
+	$< -max_total_time=$(FUZZ_SECONDS) -max_len=40000 -timeout=10 -print_final_stats=1 -dict=tests/fuzz/http.dict \
+	    -artifact_prefix=$(BUILD)/fuzz/ $(BUILD)/fuzz/corpus tests/fuzz/response
+
+$(BUILD)/fuzz/response: tests/fuzz/response.c $(wildcard harness/http/*.[ch]) Makefile
+	@command -v clang >/dev/null || { echo 'make fuzz: clang not found; apt-get install clang' >&2; exit 1; }
+	@mkdir -p $(@D)
+	clang -std=gnu11 -D_GNU_SOURCE -O1 -g -fno-omit-frame-pointer -fsanitize=fuzzer,address,undefined \
+	    -fno-sanitize-recover=all -Iharness -o $@ $< harness/http/answer.c harness/http/response.c
+
 ## make check         style (clang-format) and the layers of the harness
 .PHONY: check
 check:
