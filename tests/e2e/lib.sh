@@ -48,10 +48,10 @@ pass() {
     echo "ok $tests - $1"
 }
 
-fail() { # TITLE, with what was seen on standard input
+fail() { # TITLE TEXT of what was seen
     tests=$((tests + 1))
     echo "not ok $tests - $1"
-    sed 's/^/#   /'
+    printf '%s\n' "$2" | sed 's/^/#   /'
 }
 
 skip() { # TITLE REASON
@@ -63,7 +63,8 @@ is() { # TITLE GOT WANTED
     if [ "$2" = "$3" ]; then
         pass "$1"
     else
-        printf 'got:    %s\nwanted: %s\n' "$2" "$3" | fail "$1"
+        fail "$1" "got:    $2
+wanted: $3"
     fi
 }
 
@@ -71,13 +72,15 @@ has() { # TITLE FILE EXTENDED-REGEX: some line of the file matches
     if grep -Eq -- "$3" "$2"; then
         pass "$1"
     else
-        { echo "no line matches: $3"; head -c 3000 "$2"; } | fail "$1"
+        fail "$1" "no line matches: $3
+$(head -c 3000 "$2")"
     fi
 }
 
 has_not() { # TITLE FILE EXTENDED-REGEX
     if grep -Eq -- "$3" "$2"; then
-        { echo "a line matches: $3"; head -c 3000 "$2"; } | fail "$1"
+        fail "$1" "a line matches: $3
+$(head -c 3000 "$2")"
     else
         pass "$1"
     fi
@@ -88,17 +91,21 @@ json() { # TITLE FILE JQ-CONDITION
     if seen=$(jq -e "$3" "$2" 2>&1); then
         pass "$1"
     else
-        { echo "condition: $3"; echo "gives: $seen"; head -c 4000 "$2"; } | fail "$1"
+        fail "$1" "condition: $3
+gives: $seen
+$(head -c 4000 "$2")"
     fi
 }
 
 row() { # TITLE FILE ENTRY JQ-CONDITION on the entry's object in a report
-    local object seen
+    local object seen=
     object=$(jq --arg name "$3" '.entries[] | select(.name == $name)' "$2" 2>&1)
     if [ -n "$object" ] && seen=$(printf '%s' "$object" | jq -e "$4" 2>&1); then
         pass "$1"
     else
-        { echo "condition: $4"; echo "gives: ${seen:-}"; echo "row: $object"; } | fail "$1"
+        fail "$1" "condition: $4
+gives: ${seen:-}
+row: $object"
     fi
 }
 
