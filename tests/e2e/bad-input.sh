@@ -1,0 +1,114 @@
+#!/bin/bash
+# Bad input: a message that names the thing and the remedy, exit status 2, nothing written.
+. "$(dirname "$0")/lib.sh"
+
+entry plain plain
+entry planet plain
+
+refused() { # TITLE REGEX ARGUMENT...: usage error whose message matches
+    local title=$1 regex=$2
+    shift 2
+    show "$@"
+    is "$title: exit status" "$status" 2
+    has "$title: the message" "$tmp/err" "$regex"
+    is "$title: nothing on standard output" "$(head -c 500 "$tmp/out")" ""
+}
+
+refused "an unknown entry" "^showdown: .*plane.*plain|^showdown: .*plane.*planet" run plane $brief
+refused "an unknown entry to serve" "plian.*plain" serve plian --port 1
+refused "an unknown flag of run" "--bogus" run plain --bogus
+refused "an unknown flag of report" "--bogus" report --bogus
+refused "an unknown flag of hammer" "--bogus" hammer --bogus http://127.0.0.1:1/
+refused "an unknown flag of list" "--bogus" list --bogus
+refused "an unknown command" "unknown command 'rnu'" rnu
+refused "a value left out" "--seed" run plain --seed
+refused "no connection" "-c" run plain -c 0
+refused "a number that is none" "-c.*many" run plain -c many
+refused "a negative number" "-c" run plain -c -5
+refused "too many connections" "-c" run plain -c 99999999999
+refused "a duration without sense" "--budget.*soon" run plain --budget soon
+refused "an empty budget" "--budget" run plain --budget 0s
+refused "no boots" "--boots" run plain --boots 0
+refused "an unknown workload" "hullo.*hello" run plain -w hullo
+refused "an unknown engine" "--engine.*quic" run plain --engine quic
+refused "an unknown format" "--format.*yaml" run plain --format yaml
+refused "a core that is not there" "4000" run plain --server-cpu 4000
+refused "hammer: -n with -d" "-n.*-d|-d.*-n" hammer -n 10 -d 1s http://127.0.0.1:1/
+refused "hammer: no connection" "-c" hammer -c 0 http://127.0.0.1:1/
+refused "hammer: no URL" "URL" hammer
+refused "hammer: not HTTP" "https" hammer https://127.0.0.1:1/
+refused "hammer: more threads than connections" "-t" hammer -c 2 -t 3 -n 1 http://127.0.0.1:1/
+refused "hammer: a header without a colon" "colon|-H" hammer -n 1 -H nonsense http://127.0.0.1:1/
+refused "serve: no port" "--port" serve plain
+refused "serve: a port beyond 65535" "--port" serve plain --port 70000
+is "no record was made" "$(ls "$root/results" 2>/dev/null)" ""
+
+show hammer -c 1 -n 1 http://127.0.0.1:1/
+is "hammer: nothing listens: exit status" "$status" 1
+has "hammer: nothing listens: the message" "$tmp/err" "127.0.0.1:1.*refused|refused.*127.0.0.1:1"
+
+(ulimit -n 256; show run plain -c 1000 $brief; echo "$status" >"$tmp/status")
+is "more connections than the file limit: exit status" "$(cat "$tmp/status")" 2
+has "more connections than the file limit: the remedy" "$tmp/err" "ulimit -n"
+(ulimit -n 256; show hammer -c 1000 -n 1 http://127.0.0.1:1/; echo "$status" >"$tmp/status")
+is "hammer: more connections than the file limit: exit status" "$(cat "$tmp/status")" 2
+has "hammer: more connections than the file limit: the remedy" "$tmp/err" "ulimit -n"
+
+conf=$root/servers/plain/entry.conf
+cp "$conf" "$tmp/good.conf"
+spoilt() { # TITLE REGEX: the manifest was spoilt; the message says where
+    show list
+    is "$1: exit status" "$status" 1
+    has "$1: file, line and what is wrong" "$tmp/err" "servers/plain/entry.conf:[0-9]+:.*($2)"
+    cp "$tmp/good.conf" "$conf"
+}
+echo 'colour = red' >>"$conf"
+spoilt "a manifest with an unknown key" "colour"
+sed -i 's/^title = .*/title = $(shell id)/' "$conf"
+spoilt 'a manifest with a $' '\$'
+sed -i 's/^name = .*/name = plane/' "$conf"
+spoilt "a manifest with another name than its folder's" "plane"
+sed -i 's/^title = .*/title =/' "$conf"
+spoilt "a manifest with a missing value" "title"
+sed -i '/^run = /d' "$conf"
+spoilt "a manifest without a key it needs" "run"
+echo 'title = again' >>"$conf"
+spoilt "a manifest with a key twice" "title"
+echo 'no equals sign' >>"$conf"
+spoilt "a manifest with a line that is none" "no equals sign|="
+sed -i 's/^run = .*/run = {bin} {prot}/' "$conf"
+spoilt "a manifest with an unknown placeholder" "prot"
+sed -i 's/^layer = .*/layer = cake/' "$conf"
+spoilt "a manifest with an unknown layer" "cake"
+show list
+is "the good manifest again: exit status" "$status" 0
+
+for command in "" list run report serve hammer; do
+    show $command --help
+    is "${command:-showdown} --help: exit status" "$status" 0
+    has "${command:-showdown} --help: shows an example" "$tmp/out" "example"
+done
+show --version
+has "--version" "$tmp/out" "^showdown [0-9a-f.v]+"
+
+show report "$root/nowhere"
+is "report of a folder that is not there: exit status" "$status" 1
+has "report of a folder that is not there: the message" "$tmp/err" "nowhere"
+show report
+is "report before the first run: exit status" "$status" 1
+has "report before the first run: says how to make one" "$tmp/err" "run"
+mkdir "$tmp/empty"
+show report "$tmp/empty"
+is "report of a folder that holds no record: exit status" "$status" 1
+has "report of a folder that holds no record: the message" "$tmp/err" "run.json"
+
+mv "$root/servers" "$tmp/no-servers"
+mkdir "$root/servers"
+show run
+is "no entry at all: exit status" "$status" 1
+has "no entry at all: the message" "$tmp/err" "no entry"
+manifest unready 'no-such-program-anywhere' --port '{port}'
+show run $brief
+is "no entry ready: exit status" "$status" 1
+has "no entry ready: the message" "$tmp/err" "ready|can run"
+nothing_left "nothing is left behind"

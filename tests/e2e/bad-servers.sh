@@ -1,0 +1,66 @@
+#!/bin/bash
+# Servers that do not start, die, hang, fork, flood or do not end: each row says what happened with
+# the last lines that the server printed, the others are measured, nothing is left behind.
+. "$(dirname "$0")/lib.sh"
+
+failed() { # ENTRY REASON-REGEX
+    row "$1: not ranked" "$tmp/run.json" "$1" \
+        '(.status == "failed" or .status == "skipped") and (has("rank") | not)'
+    row "$1: the row says what happened" "$tmp/run.json" "$1" "[.reason, .output // empty] | any(test(\"$2\"; \"i\"))"
+}
+
+# In the middle of a slice: at 8 connections and 4 ms an answer, warming up takes some 700 answers
+# and a slice 200.
+entry plain plain
+entry dies die-after 1500 --late 4
+entry exits exit-after 1500 --late 4
+entry hangs hang-after 1500 --late 4
+show run -c 8 --boots 1 --budget 8s --slice 50ms --seed 7 --format json
+cp "$tmp/out" "$tmp/run.json"
+is "servers that end under load: the exit status says that an entry failed" "$status" 1
+row "beside them plain is ranked" "$tmp/run.json" plain '.status == "ranked"'
+failed dies 'signal 6|abort'
+failed dies 'dies after 1500 answers'
+failed exits 'status 3'
+failed exits 'exits after 1500 answers'
+failed hangs 'not answered within|timed out|stopped answering'
+failed hangs 'hangs after 1500 answers'
+for name in dies exits hangs; do
+    row "$name: the lost requests are counted" "$tmp/run.json" "$name" '.errors > 0'
+done
+nothing_left "servers that end under load: nothing is left behind"
+rm -r "$root/servers/dies" "$root/servers/exits" "$root/servers/hangs"
+
+entry dies-at-once die-after 0
+entry silent never-ready
+entry patient slow-start 1
+entry forks forks
+entry fork-child fork-child
+entry stubborn ignore-term
+entry floods flood-stderr
+manifest absent "$tmp/build/no-such-program" --port '{port}'
+manifest misused "$stub" no-such-mode --port '{port}'
+show run -c 8 $brief --format json
+cp "$tmp/out" "$tmp/run.json"
+is "the exit status says that an entry failed" "$status" 1
+json "every entry has a row" "$tmp/run.json" '.entries | length == 10'
+for name in plain patient; do
+    row "$name: ranked" "$tmp/run.json" "$name" '.status == "ranked"'
+done
+
+failed dies-at-once 'signal 6|abort'
+failed dies-at-once 'dies after 0 answers'
+failed silent 'not ready|no answer|listen|within'
+failed silent 'listens on nothing'
+failed floods 'wrote|flood'
+failed floods 'one of very many lines'
+failed absent 'no-such-program'
+failed misused 'status 2'
+failed forks 'exited|fork|background|ended'
+failed stubborn 'SIGTERM'
+row "fork-child: ranked, or the row says why not" "$tmp/run.json" fork-child \
+    '.status == "ranked" or (.reason | length > 0)'
+nothing_left "nothing is left behind"
+
+show run plain $brief --format json
+is "the good server alone: exit status 0" "$status" 0

@@ -1,0 +1,37 @@
+#!/bin/bash
+# Adding an entry touches one folder: a copy of the tree gets a throwaway entry in C, make builds
+# it, run shows its row, and no other file has changed.
+. "$(dirname "$0")/lib.sh"
+
+cp -r "$repository/Makefile" "$repository/harness" "$repository/scripts" "$tmp/root/"
+cp -r "$repository/servers/common" "$repository/servers/entry.mk" "$root/servers/"
+entry plain plain
+(cd "$root" && find . -type f -exec cksum {} + | sort -k3) >"$tmp/before"
+
+mkdir "$root/servers/throwaway"
+cp "$repository/tests/stubs/stub.c" "$root/servers/throwaway/main.c"
+cat >"$root/servers/throwaway/entry.conf" <<'END'
+name = throwaway
+title = added by a test
+language = C
+library = none
+layer = server
+parser = own
+model = epoll
+tuning = stock
+sources = main.c
+run = {bin} plain --port {port}
+END
+(cd "$root" && env -u MAKEFLAGS -u MAKELEVEL make BUILD="$tmp/build" servers) >"$tmp/make.log" 2>&1
+is "make builds the new entry" "$?" 0
+is "its program is there" "$([ -x "$tmp/build/servers/throwaway" ]; echo $?)" 0
+show list
+has "list names it" "$tmp/out" "throwaway"
+show run $brief --format json
+is "run: exit status" "$status" 0
+row "its row is there, ranked" "$tmp/out" throwaway '.status == "ranked" and .req_per_s > 0'
+show report
+has "its row is in the table" "$tmp/out" "throwaway"
+rm -r "$root/results" "$root/servers/throwaway"
+(cd "$root" && find . -type f -exec cksum {} + | sort -k3) >"$tmp/after"
+is "no other file changed" "$(diff "$tmp/before" "$tmp/after")" ""

@@ -1,0 +1,51 @@
+#!/bin/bash
+# What is planted in time must be reported: delays, slow answers at their rank, a slower server.
+. "$(dirname "$0")/lib.sh"
+
+entry plain plain
+entry late delay 5
+show run plain late -c 8 $brief --format json
+cp "$tmp/out" "$tmp/late.json"
+is "a run of two stubs ends well" "$status" 0
+row "5 ms late: p50 is 5 ms and what waking takes" "$tmp/late.json" late \
+    '.latency_p50_us >= 5000 and .latency_p50_us < 7000'
+row "5 ms late: p99 is no less than p50" "$tmp/late.json" late '.latency_p99_us >= .latency_p50_us'
+row "8 connections at 5 ms each: Little's law holds" "$tmp/late.json" late \
+    '.req_per_s * .latency_p50_us / 1e6 / 8 | . > 0.85 and . < 1.1'
+row "the plain stub takes less than 2 ms" "$tmp/late.json" plain '.latency_p50_us < 2000'
+json "the plain stub comes first" "$tmp/late.json" \
+    '[.entries[] | select(.status == "ranked") | .name] == ["plain", "late"]'
+row "it has rank 1" "$tmp/late.json" plain '.rank == 1'
+row "the late one has rank 2" "$tmp/late.json" late '.rank == 2'
+
+# Every 50th late is 2% of the answers, so p99 is among them; every 200th is 0.5%, so it is not.
+entry two-percent every 50 200
+entry half-percent every 200 200
+show run two-percent half-percent -c 64 --boots 1 --budget 10s --slice 500ms --seed 7 --format json
+cp "$tmp/out" "$tmp/every.json"
+is "a run of servers with slow answers ends well" "$status" 0
+row "2% of the answers 200 ms late: p99 shows it" "$tmp/every.json" two-percent \
+    '.latency_p99_us > 195000 and .latency_p99_us < 230000'
+row "2% of the answers 200 ms late: p50 does not" "$tmp/every.json" two-percent \
+    '.latency_p50_us < 20000'
+row "0.5% of the answers 200 ms late: p99 does not" "$tmp/every.json" half-percent \
+    '.latency_p99_us < 100000'
+row "slow answers are answers, no errors" "$tmp/every.json" two-percent '.errors == 0'
+
+# CPU time a request is planted exactly; the rate follows it where the server is the limit.
+entry slow-0 slow 0
+entry slow-50 slow 50
+show run slow-0 slow-50 --boots 2 --budget 6s --slice 50ms --seed 7 --format json
+cp "$tmp/out" "$tmp/slow.json"
+ratio=$(jq -n --argjson a "$(field "$tmp/slow.json" slow-0 cpu_us_per_req)" \
+    --argjson b "$(field "$tmp/slow.json" slow-50 cpu_us_per_req)" '$b / $a' 2>&1)
+jq -n "{ratio: $ratio}" >"$tmp/ratio.json" 2>/dev/null
+json "50% more CPU time a request is found" "$tmp/ratio.json" '.ratio > 1.3 and .ratio < 1.7'
+row "the slower server is slower beyond doubt" "$tmp/slow.json" slow-50 \
+    ".req_per_s_high < $(field "$tmp/slow.json" slow-0 req_per_s_low)"
+
+entry restless restless 30
+show run plain restless $brief
+has "a server busy without a request is named" "$tmp/out" \
+    '^restless: used [23][0-9.]*% of a core while it should have been idle'
+nothing_left "nothing is left behind"
