@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "entry/entry.h"
+#include "hammer/ports.h"
 #include "trial/trial.h"
 
 #include <signal.h>
@@ -202,7 +203,8 @@ static int make_plan(const struct flags *flags, size_t entries, struct plan *pla
     plan->engine = flags->engine;
     plan->boots = flags->quick ? QUICK_BOOTS : DEFAULT_BOOTS;
     plan->boots = flags->boots > 0 ? (unsigned)flags->boots : boots_that_fit(plan, entries);
-    return 0;
+    const struct hammer_config need = {.connections = plan->connections, .threads = 1};
+    return ports_reserve_files(&need, err);
 }
 
 static void print_progress(void *context, const struct trial_progress *progress)
