@@ -49,7 +49,7 @@ struct http_response {
 
 struct http_scanner {
     struct http_response response;
-    const char *problem; /* after BAD: what is wrong, a static string naming the RFC section */
+    const char *problem; /* after BAD: what is wrong, a static string with the RFC section */
     /* private to response.c from here */
     int state;
     bool head_request;
@@ -66,8 +66,8 @@ void http_scanner_start(struct http_scanner *s, bool head_request);
  * kept do not depend on how the bytes were split.
  *
  * Where the RFCs leave recipients a choice, this one is strict, since it judges senders:
- * - status line: HTTP/1.0 or HTTP/1.1, one SP, three digits from 100 to 599, SP also before an
- * empty reason (RFC 9112 4). 101 is an error.
+ * - status line: HTTP/1.0 or HTTP/1.1, one SP, three digits from 100 to 599, SP also
+ *   before an empty reason (RFC 9112 4). 101 is an error.
  * - a line ends in CRLF; bare LF is an error though RFC 9112 2.2 lets recipients accept it, bare CR
  *   too. obs-fold (5.2), space before the colon (5.1), a character outside token in a name, NUL or
  *   another control in a value (RFC 9110 5.5) are errors. obs-text is not.
