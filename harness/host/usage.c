@@ -56,14 +56,28 @@ static void add_children(pid_t pid, pid_t thread, void *context)
             tree->pids[tree->count++] = (pid_t)child;
 }
 
+static bool is_zombie(pid_t pid)
+{
+    char path[64];
+    char text[1024];
+    snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    if (host_file_read(path, text, sizeof text) <= 0)
+        return true;
+    const char *after = strrchr(text, ')');
+    return after == NULL || after[1] == '\0' || after[2] == 'Z' || after[2] == 'X';
+}
+
 int host_tree(pid_t root, pid_t pids[HOST_TREE_MAX])
 {
     struct tree tree = {.pids = pids, .count = 1};
     pids[0] = root;
     for (int i = 0; i < tree.count; i++)
-        if (!each_thread(pids[i], add_children, &tree) && i == 0)
-            return 0;
-    return tree.count;
+        each_thread(pids[i], add_children, &tree);
+    int living = 0;
+    for (int i = 0; i < tree.count; i++)
+        if (!is_zombie(pids[i]))
+            pids[living++] = pids[i];
+    return pids[0] == root ? living : 0;
 }
 
 static void add_schedstat(pid_t pid, pid_t thread, void *context)

@@ -343,7 +343,7 @@ static void the_hash_is_stable_and_sees_changes(void **state)
     hash_of(root, first);
     hash_of(other, again);
     assert_string_equal(first, again);
-    assert_string_equal(first, "e048207a2f307918"); /* worked out by hand from the contract */
+    assert_string_equal(first, "e048207a2f307918"); /* another program made it from the contract */
 
     folder_print(other, "servers/x/a.c", "2");
     hash_of(other, again);

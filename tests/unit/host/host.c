@@ -197,6 +197,10 @@ static void a_tree_holds_grandchildren(void **state)
     assert_true(usage.rss_bytes > 0);
     assert_true(usage.rss_peak_bytes >= usage.rss_bytes);
 
+    kill(grandchild, SIGKILL); /* its parent does not wait for it */
+    while (host_tree(child, pids) == 2)
+        clock_sleep_until_ns(clock_now_ns() + NS_PER_MS);
+    assert_int_equal(host_tree(child, pids), 1);
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
     assert_int_equal(host_tree(child, pids), 0);
