@@ -26,7 +26,7 @@ enum {
     TARGET_BAD
 };
 
-enum { FIELD_OTHER, FIELD_HOST, FIELD_EXPECT, FIELD_CODING };
+enum { FIELD_OTHER, FIELD_HOST, FIELD_CONNECTION, FIELD_EXPECT, FIELD_CODING };
 
 /* What is known of a Host value: uri-host [ ":" port ] (RFC 9110, 7.2), white space around it. */
 enum { HOST_NAME, HOST_LITERAL, HOST_LITERAL_END, HOST_PORT, HOST_END, HOST_BAD };
@@ -34,6 +34,7 @@ enum { HOST_NAME, HOST_LITERAL, HOST_LITERAL_END, HOST_PORT, HOST_END, HOST_BAD 
 /* What is known of Transfer-Encoding. */
 enum { CODINGS_NONE, CODINGS_CHUNKED, CODINGS_UNKNOWN };
 
+static const char close_option[] = "close";
 static const char chunked[] = "chunked";
 static const char expectation[] = "100-continue";
 static const char go_on[] = "HTTP/1.1 100 Continue\r\n\r\n";
@@ -46,7 +47,7 @@ static struct http1 *http_of(llhttp_t *parser)
 static void answer(struct http1 *http, enum reply_status status)
 {
     bool seen = http->target != TARGET_NONE;
-    const struct reply *reply = reply_get(status, (enum reply_connection)http->connection);
+    const struct reply *reply = reply_get(status, http->connection);
     unsigned bytes = seen && http->parser.method == HTTP_HEAD ? reply->head_bytes : reply->bytes;
     memcpy(http->out, reply->text, bytes);
     http->out += bytes;
@@ -129,6 +130,22 @@ static uint8_t word_match(uint8_t matched, const char *word, size_t word_bytes, 
     return matched;
 }
 
+/* The same for a comma-separated list. llhttp looks for Connection options itself, but 8.1.0 misses
+ * one with a tab beside it. */
+static uint8_t list_match(uint8_t matched, const char *word, size_t word_bytes, const char *at,
+                          size_t bytes, bool *found)
+{
+    for (size_t i = 0; i < bytes; i++) {
+        if (at[i] == ',') {
+            *found |= matched == word_bytes;
+            matched = 0;
+        } else if (matched != 0 || (at[i] != ' ' && at[i] != '\t')) {
+            matched = word_match(matched, word, word_bytes, at + i, 1);
+        }
+    }
+    return matched;
+}
+
 static int head_grows(struct http1 *http, size_t bytes)
 {
     http->head_bytes += (uint32_t)bytes;
@@ -143,6 +160,7 @@ static int on_message_begin(llhttp_t *parser)
     http->hosts = 0;
     http->codings = CODINGS_NONE;
     http->expect = false;
+    http->close = false;
     http->connection = REPLY_IMPLIED;
     http->head_done = false;
     http->name_bytes = 0;
@@ -180,12 +198,16 @@ static int on_header_field_complete(llhttp_t *parser)
 {
     struct http1 *http = http_of(parser);
     http->field = FIELD_OTHER;
+    if (http->name_bytes == 0) /* llhttp 8.1.0 lets a line begin with its colon */
+        return fail(http, REPLY_BAD_REQUEST);
     if (http->head_done) /* a trailer says nothing about framing or routing (RFC 9110, 6.5.1) */
         ;
     else if (name_is(http, "host", 4)) {
         http->field = FIELD_HOST;
         http->host = HOST_NAME;
         http->hosts = (uint8_t)(http->hosts < 2 ? http->hosts + 1 : 2);
+    } else if (name_is(http, "connection", 10)) {
+        http->field = FIELD_CONNECTION;
     } else if (name_is(http, "expect", 6)) {
         http->field = FIELD_EXPECT;
     } else if (name_is(http, "transfer-encoding", 17)) {
@@ -208,6 +230,9 @@ static int on_header_value(llhttp_t *parser, const char *at, size_t bytes)
         for (; i < bytes; i++)
             http->host = host_next(http->host, at[i]);
         http->matched = 1;
+    } else if (http->field == FIELD_CONNECTION) {
+        http->matched = list_match(http->matched, close_option, sizeof close_option - 1, at, bytes,
+                                   &http->close);
     } else if (http->field == FIELD_EXPECT) {
         http->matched = word_match(http->matched, expectation, sizeof expectation - 1, at, bytes);
     } else if (http->field == FIELD_CODING) {
@@ -222,6 +247,8 @@ static int on_header_value_complete(llhttp_t *parser)
     if (http->field == FIELD_HOST) {
         if (http->host == HOST_BAD || http->host == HOST_LITERAL || http->hosts > 1)
             return fail(http, REPLY_BAD_REQUEST);
+    } else if (http->field == FIELD_CONNECTION) {
+        http->close |= http->matched == sizeof close_option - 1;
     } else if (http->field == FIELD_EXPECT) {
         http->expect = http->matched == sizeof expectation - 1;
     } else if (http->field == FIELD_CODING) {
@@ -231,13 +258,14 @@ static int on_header_value_complete(llhttp_t *parser)
     return 0;
 }
 
-static enum reply_connection connection_of(const llhttp_t *parser)
+/* llhttp takes no further message after one that it says ends the connection, be it by a trailer.
+ */
+static enum reply_connection connection_of(const struct http1 *http)
 {
-    if (parser->flags & F_CONNECTION_CLOSE)
+    if (http->close || (http->parser.flags & F_CONNECTION_CLOSE) ||
+        !llhttp_should_keep_alive(&http->parser))
         return REPLY_CLOSE;
-    if (parser->http_minor == 1)
-        return REPLY_IMPLIED;
-    return parser->flags & F_CONNECTION_KEEP_ALIVE ? REPLY_KEEP_ALIVE : REPLY_CLOSE;
+    return http->parser.http_minor == 0 ? REPLY_KEEP_ALIVE : REPLY_IMPLIED;
 }
 
 static int on_headers_complete(llhttp_t *parser)
@@ -257,7 +285,6 @@ static int on_headers_complete(llhttp_t *parser)
     if (http->codings == CODINGS_UNKNOWN)
         return fail(http, REPLY_NOT_IMPLEMENTED);
 
-    http->connection = (uint8_t)connection_of(parser);
     /* An upgrade may be ignored (RFC 9110, 7.8), and llhttp would stop at one. */
     parser->upgrade = 0;
     bool has_body = (parser->flags & F_CHUNKED) || parser->content_length > 0;
@@ -297,6 +324,7 @@ static int on_message_complete(llhttp_t *parser)
 {
     struct http1 *http = http_of(parser);
     http->progress = true;
+    http->connection = connection_of(http);
     answer(http, status_of(http));
     http->target = TARGET_NONE;
     if (http->connection != REPLY_CLOSE)

@@ -38,9 +38,10 @@ struct http1 {
                       a client that lets one wait for long is to be cut off */
 
     /* The machine's own. */
-    uint8_t target, field, host, hosts, codings, expect, connection;
-    bool head_done;
+    uint8_t target, field, host, hosts, codings;
     uint8_t name_bytes, matched;
+    bool expect, close, head_done;
+    enum reply_connection connection;
     char name[18];
     uint32_t head_bytes;
     char *out;

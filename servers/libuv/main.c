@@ -74,7 +74,8 @@ static void on_alloc(uv_handle_t *handle, size_t suggested_bytes, uv_buf_t *buff
 
 static void connection_read(struct connection *c)
 {
-    if (uv_read_start((uv_stream_t *)&c->tcp, on_alloc, on_read) != 0)
+    int error = uv_read_start((uv_stream_t *)&c->tcp, on_alloc, on_read);
+    if (error != 0 && error != UV_EALREADY)
         connection_close(c);
 }
 

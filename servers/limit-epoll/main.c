@@ -27,6 +27,9 @@ enum {
     ACCEPT_PAUSE_MS = 100, /* after EMFILE and the like */
 };
 
+static const uint32_t readable = EPOLLIN | EPOLLRDHUP | EPOLLET;
+static const uint32_t ended = EPOLLRDHUP | EPOLLHUP | EPOLLERR;
+
 struct connection {
     int fd;
     uint8_t matched; /* bytes of the CR LF CR LF that ends a request seen so far */
@@ -66,7 +69,7 @@ static void rest_keep(struct connection *c, const char *text, size_t bytes)
     memcpy(c->rest, text, bytes);
     c->rest_bytes = (unsigned)bytes;
     c->rest_sent = 0;
-    watch(EPOLL_CTL_MOD, c->fd, EPOLLOUT | EPOLLET, c);
+    watch(EPOLL_CTL_MOD, c->fd, EPOLLOUT, c);
 }
 
 static void rest_send(struct connection *c)
@@ -85,7 +88,7 @@ static void rest_send(struct connection *c)
     if (c->closing)
         connection_end(c);
     else
-        watch(EPOLL_CTL_MOD, c->fd, EPOLLIN | EPOLLET, c);
+        watch(EPOLL_CTL_MOD, c->fd, readable, c);
 }
 
 /* Returns whether the connection may be read further. */
@@ -108,7 +111,9 @@ static bool answer(struct connection *c, enum reply_connection wish, size_t requ
     return false;
 }
 
-static void connection_read(struct connection *c)
+/* A short read has emptied the socket, but for an end of stream that was reported with it: that is
+ * behind the data, and an edge is not reported twice. */
+static void connection_read(struct connection *c, uint32_t reported)
 {
     static char in[CANNED_MAX_IN_BYTES];
     for (int i = 0; i < READ_BATCH; i++) {
@@ -121,10 +126,10 @@ static void connection_read(struct connection *c)
         struct canned_verdict verdict = canned_judge(&c->matched, in, (size_t)got);
         if (verdict.requests > 0 && !answer(c, verdict.wish, verdict.requests))
             return;
-        if ((size_t)got < sizeof in)
+        if ((size_t)got < sizeof in && !(reported & ended))
             return;
     }
-    watch(EPOLL_CTL_MOD, c->fd, EPOLLIN | EPOLLET, c);
+    watch(EPOLL_CTL_MOD, c->fd, readable, c);
 }
 
 static void accept_some(void)
@@ -145,7 +150,7 @@ static void accept_some(void)
             return;
         }
         c->fd = fd;
-        watch(EPOLL_CTL_ADD, fd, EPOLLIN | EPOLLET, c);
+        watch(EPOLL_CTL_ADD, fd, readable, c);
     }
 }
 
@@ -166,7 +171,7 @@ static void serve(void)
             else if (c->rest)
                 rest_send(c);
             else
-                connection_read(c);
+                connection_read(c, events[i].events);
         }
     }
 }

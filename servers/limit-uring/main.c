@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -326,9 +327,12 @@ static void ring_open(void)
     buffers_register();
 }
 
+/* The kernel takes a ring down in its own time, some of it after the process has ended, and the
+ * accept in it holds the listener: shutting that down frees the port at once. */
 static void end(int signal_number)
 {
     (void)signal_number;
+    shutdown(listen_fd, SHUT_RDWR);
     _exit(0);
 }
 

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +32,9 @@ enum {
     PATIENCE_S = 50,       /* without progress; RFC 9112 9.5 leaves the number to the server */
     LINGER_S = 5,          /* for a client to read its last answer and close */
 };
+
+static const uint32_t readable = EPOLLIN | EPOLLRDHUP | EPOLLET;
+static const uint32_t ended = EPOLLRDHUP | EPOLLHUP | EPOLLERR;
 
 struct connection {
     struct connection *next, **link; /* the list of all, for the sweep */
@@ -119,7 +123,7 @@ static void rest_send(struct connection *c)
     if (c->http.closing)
         connection_finish(c);
     else
-        watch(EPOLL_CTL_MOD, c->fd, EPOLLIN | EPOLLET, c);
+        watch(EPOLL_CTL_MOD, c->fd, readable, c);
 }
 
 /* Returns whether the connection may be read further. */
@@ -142,7 +146,9 @@ static bool answers_send(struct connection *c, const char *text, size_t bytes)
     return true;
 }
 
-static void connection_read(struct connection *c)
+/* A short read has emptied the socket, but for an end of stream that was reported with it: that is
+ * behind the data, and an edge is not reported twice. */
+static void connection_read(struct connection *c, uint32_t reported)
 {
     static char in[IN_BYTES], out[HTTP1_OUT_BYTES(IN_BYTES)];
     for (int i = 0; i < READ_BATCH; i++) {
@@ -157,10 +163,10 @@ static void connection_read(struct connection *c)
             c->active_s = now_s;
         if (bytes > 0 && !answers_send(c, out, bytes))
             return;
-        if ((size_t)got < sizeof in)
+        if ((size_t)got < sizeof in && !(reported & ended))
             return;
     }
-    watch(EPOLL_CTL_MOD, c->fd, EPOLLIN | EPOLLET, c); /* reports what is still unread */
+    watch(EPOLL_CTL_MOD, c->fd, readable, c); /* reports what is still unread */
 }
 
 static void connection_open(int fd)
@@ -180,7 +186,7 @@ static void connection_open(int fd)
     if (c->next)
         c->next->link = &c->next;
     connections = c;
-    watch(EPOLL_CTL_ADD, fd, EPOLLIN | EPOLLET, c);
+    watch(EPOLL_CTL_ADD, fd, readable, c);
 }
 
 static void accept_some(void)
@@ -241,7 +247,7 @@ static void event_handle(const struct epoll_event *event)
     else if (c->lingering)
         connection_drain(c);
     else
-        connection_read(c);
+        connection_read(c, event->events);
 }
 
 static void serve(void)
