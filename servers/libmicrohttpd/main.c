@@ -2,7 +2,6 @@
  * whenever its epoll descriptor is readable. The answers are made once and shared by all.
  */
 #include <errno.h>
-#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -21,6 +20,7 @@ enum {
     CONNECTION_BYTES = 16 * 1024, /* holds the request's head and the answer's */
     CONNECTION_LIMIT = 1 << 20,   /* leaves it to the limit of open files */
     TIMEOUT_S = 60,
+    TURN_MAX_MS = 250,
 };
 
 static struct MHD_Response *hello;
@@ -216,12 +216,14 @@ static int open_sigterm(void)
     return signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 }
 
+/* When it has run out of descriptors, the library drops its listener from the epoll set, and takes
+ * it up again at the turn after the one that closes a connection; it does not ask for that turn. */
 static int wait_ms(struct MHD_Daemon *daemon)
 {
     MHD_UNSIGNED_LONG_LONG ms;
-    if (MHD_get_timeout(daemon, &ms) != MHD_YES)
-        return -1;
-    return ms < INT_MAX ? (int)ms : INT_MAX;
+    if (MHD_get_timeout(daemon, &ms) != MHD_YES || ms > TURN_MAX_MS)
+        return TURN_MAX_MS;
+    return (int)ms;
 }
 
 static void serve(struct MHD_Daemon *daemon)
