@@ -21,8 +21,6 @@
 enum {
     HEAD_MAX_BYTES = 64 * 1024,
     BODY_MAX_BYTES = 1024 * 1024,
-    /* evhttp takes a body, or a chunk of one, only when all of it is in the input buffer. */
-    INPUT_MAX_BYTES = HEAD_MAX_BYTES + BODY_MAX_BYTES,
     IDLE_TIMEOUT_S = 60,
     ACCEPT_PAUSE_MS = 100,
     ANY_METHOD = 0xffff, /* those that evhttp has no name for, too */
@@ -54,6 +52,16 @@ static const char *date(void)
     return server.date;
 }
 
+/* evhttp would go on reading while it writes: a client that sends and never reads would fill the
+ * memory, and one that sends ten requests and then FIN would lose its answers, since evhttp drops
+ * what it holds at the end of input. It reads again by itself when the answer is out. */
+static void send_and_stop_reading(struct evhttp_request *req, int status, const char *reason)
+{
+    struct bufferevent *bev = evhttp_connection_get_bufferevent(evhttp_request_get_connection(req));
+    evhttp_send_reply(req, status, reason, NULL);
+    bufferevent_disable(bev, EV_READ);
+}
+
 static void reply(struct evhttp_request *req, int status, const char *reason, const char *body,
                   size_t body_len)
 {
@@ -66,7 +74,7 @@ static void reply(struct evhttp_request *req, int status, const char *reason, co
     evhttp_add_header(headers, "Date", date());
     if (evhttp_request_get_command(req) != EVHTTP_REQ_HEAD)
         evbuffer_add_reference(evhttp_request_get_output_buffer(req), body, body_len, NULL, NULL);
-    evhttp_send_reply(req, status, reason, NULL);
+    send_and_stop_reading(req, status, reason);
 }
 
 static void on_request(struct evhttp_request *req, void *arg)
@@ -111,17 +119,6 @@ static void on_request(struct evhttp_request *req, void *arg)
         reply(req, HTTP_NOTIMPLEMENTED, "Not Implemented", not_implemented,
               sizeof not_implemented - 1);
     }
-}
-
-/* evhttp goes on reading while it writes, to notice a client that leaves; without a mark, one that
- * sends and never reads would fill the memory. */
-static struct bufferevent *make_bufferevent(struct event_base *base, void *arg)
-{
-    (void)arg;
-    struct bufferevent *bev = bufferevent_socket_new(base, -1, BEV_OPT_CLOSE_ON_FREE);
-    if (bev != NULL)
-        bufferevent_setwatermark(bev, EV_READ, 0, INPUT_MAX_BYTES);
-    return bev;
 }
 
 /* Out of descriptors or memory: the listener stays readable, and without a pause the loop would
@@ -172,7 +169,6 @@ static void start_http(uint16_t port)
     evhttp_set_max_body_size(server.http, BODY_MAX_BYTES);
     evhttp_set_allowed_methods(server.http, ANY_METHOD);
     evhttp_set_timeout(server.http, IDLE_TIMEOUT_S);
-    evhttp_set_bevcb(server.http, make_bufferevent, NULL);
     evhttp_set_gencb(server.http, on_request, NULL);
 
     server.listener = evconnlistener_new(server.base, NULL, NULL,
