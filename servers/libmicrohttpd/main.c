@@ -2,13 +2,13 @@
  * whenever its epoll descriptor is readable. The answers are made once and shared by all.
  */
 #include <errno.h>
-#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/epoll.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -21,6 +21,8 @@ enum {
     CONNECTION_BYTES = 16 * 1024, /* holds the request's head and the answer's */
     CONNECTION_LIMIT = 1 << 20,   /* leaves it to the limit of open files */
     TIMEOUT_S = 60,
+    HANGUP_TIMEOUT_S = 1,
+    TURN_MAX_MS = 250,
 };
 
 static struct MHD_Response *hello;
@@ -168,6 +170,35 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
     return answer(connection, target, method);
 }
 
+/* Waits, apart from the library, for clients that have sent their FIN. */
+static int hangups_fd;
+
+/* The library stops reading at a short read, and is told of no new edge for a FIN that had come
+ * with the data: such a connection would stand until the timeout. */
+static void on_connection(void *cls, struct MHD_Connection *connection, void **context,
+                          enum MHD_ConnectionNotificationCode what)
+{
+    (void)cls;
+    (void)context;
+    if (what != MHD_CONNECTION_NOTIFY_STARTED)
+        return;
+    struct epoll_event event = {.events = EPOLLRDHUP | EPOLLET, .data.ptr = connection};
+    int fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+    epoll_ctl(hangups_fd, EPOLL_CTL_ADD, fd, &event);
+}
+
+static void hasten_hangups(void)
+{
+    struct epoll_event events[64];
+    int count;
+    do {
+        count = epoll_wait(hangups_fd, events, 64, 0);
+        for (int i = 0; i < count; i++)
+            MHD_set_connection_option(events[i].data.ptr, MHD_CONNECTION_OPTION_TIMEOUT,
+                                      (unsigned)HANGUP_TIMEOUT_S);
+    } while (count == 64);
+}
+
 /* The library would decode %2F and %00 in place, and "/%00" would then read as "/". */
 static size_t leave_escaped(void *cls, struct MHD_Connection *connection, char *text)
 {
@@ -216,25 +247,30 @@ static int open_sigterm(void)
     return signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 }
 
+/* When it has run out of descriptors, the library drops its listener from the epoll set, and takes
+ * it up again at the turn after the one that closes a connection; it does not ask for that turn. */
 static int wait_ms(struct MHD_Daemon *daemon)
 {
     MHD_UNSIGNED_LONG_LONG ms;
-    if (MHD_get_timeout(daemon, &ms) != MHD_YES)
-        return -1;
-    return ms < INT_MAX ? (int)ms : INT_MAX;
+    if (MHD_get_timeout(daemon, &ms) != MHD_YES || ms > TURN_MAX_MS)
+        return TURN_MAX_MS;
+    return (int)ms;
 }
 
 static void serve(struct MHD_Daemon *daemon)
 {
-    enum { LIBRARY, SIGTERM_SEEN };
+    enum { LIBRARY, HANGUPS, SIGTERM_SEEN };
     struct pollfd waited[] = {
         [LIBRARY] = {.fd = MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd,
                      .events = POLLIN},
+        [HANGUPS] = {.fd = hangups_fd, .events = POLLIN},
         [SIGTERM_SEEN] = {.fd = open_sigterm(), .events = POLLIN},
     };
     while (waited[SIGTERM_SEEN].revents == 0) {
-        if (poll(waited, 2, wait_ms(daemon)) < 0 && errno != EINTR)
+        if (poll(waited, 3, wait_ms(daemon)) < 0 && errno != EINTR)
             break;
+        if (waited[HANGUPS].revents != 0)
+            hasten_hangups();
         MHD_run(daemon);
     }
     close(waited[SIGTERM_SEEN].fd);
@@ -248,19 +284,22 @@ int main(int argc, char **argv)
     server_args_parse(&args, argc, argv, version);
     server_ignore_sigpipe();
     make_responses();
+    hangups_fd = epoll_create1(EPOLL_CLOEXEC);
 
     struct MHD_Daemon *daemon = MHD_start_daemon(
         MHD_USE_EPOLL | MHD_USE_TURBO, args.port, NULL, NULL, on_request, NULL,
         MHD_OPTION_LISTEN_SOCKET, server_listen(args.port), MHD_OPTION_CONNECTION_MEMORY_LIMIT,
         (size_t)CONNECTION_BYTES, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTION_LIMIT,
-        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)TIMEOUT_S, MHD_OPTION_UNESCAPE_CALLBACK,
-        leave_escaped, NULL, MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_END);
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)TIMEOUT_S, MHD_OPTION_NOTIFY_CONNECTION,
+        on_connection, NULL, MHD_OPTION_UNESCAPE_CALLBACK, leave_escaped, NULL,
+        MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_END);
     if (daemon == NULL) {
         fputs("cannot start libmicrohttpd\n", stderr);
         return 1;
     }
     serve(daemon);
     MHD_stop_daemon(daemon);
+    close(hangups_fd);
     destroy_responses();
     return 0;
 }
