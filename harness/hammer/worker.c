@@ -55,9 +55,16 @@ static uint64_t unanswered(const struct hammer_counts *counts)
     return counts->sent - counts->valid - counts->wrong - lost_total(counts);
 }
 
+/* *stop is set by a signal handler, or by another thread. */
+static bool load_stop_asked(const struct load *load)
+{
+    const volatile sig_atomic_t *stop = load->config->stop;
+    return stop && __atomic_load_n(stop, __ATOMIC_RELAXED);
+}
+
 static bool stop_asked(const struct worker *w)
 {
-    return w->config->stop && *w->config->stop;
+    return load_stop_asked(w->load);
 }
 
 static enum load_phase phase_now(const struct worker *w)
@@ -443,7 +450,7 @@ static void gate(struct worker *w, void (*last)(struct load *))
 
 static void gate_settle(struct load *load)
 {
-    if (!atomic_load(&load->ever_open) || (load->config->stop && *load->config->stop))
+    if (!atomic_load(&load->ever_open) || load_stop_asked(load))
         atomic_store(&load->cancelled, true);
     atomic_store(&load->open_ns, clock_now_ns() + load->config->settle_ns);
     atomic_store_explicit(&load->phase, LOAD_SETTLE, memory_order_release);

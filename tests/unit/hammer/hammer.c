@@ -742,7 +742,7 @@ static volatile sig_atomic_t stop;
 static void *stop_soon(void *unused)
 {
     sleep_ms(100);
-    stop = 1;
+    __atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
     return unused;
 }
 
@@ -828,7 +828,7 @@ static void test_many_slices(void **state)
     config.address = peer.address;
     for (int i = 0; i < 50; i++) {
         run_ok(&config);
-        assert_true(result.valid > 0);
+        assert_true(result.total.valid >= 4);
         check_one_error(NO_ERROR);
         assert_int_equal(result.total.in_flight, 0);
         assert_int_equal(result.connections_established, 4);
