@@ -53,5 +53,8 @@ $(BUILD)/obj/$(ENTRY)/%.o: $(dir)/%.c $(dir)/entry.conf
 $(BUILD)/obj/$(ENTRY)/%.o: $(dir)/%.cc $(dir)/entry.conf
 	$(call compile,$(CXX),$(CXXFLAGS))
 
+# What a source takes in by .incbin the compiler names in no .d file.
+$(objects): $(wildcard $(dir)/lib/*)
+
 -include $(objects:.o=.d)
 endif

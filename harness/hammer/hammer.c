@@ -186,13 +186,11 @@ static int refused(const struct worker *workers, const struct hammer_config *con
     uint64_t failures = 0;
     int code = ECONNREFUSED;
     for (unsigned i = 0; i < config->threads; i++) {
-        if (workers[i].ever_open)
-            return 0;
         failures += workers[i].sum->connect_failures;
         if (workers[i].connect_errno)
             code = workers[i].connect_errno;
     }
-    if (failures == 0)
+    if (atomic_load(&workers[0].load->ever_open) || failures == 0)
         return 0;
     uint32_t ip = ntohl(config->address.sin_addr.s_addr);
     return err_set(err, ECONNREFUSED,

@@ -11,11 +11,12 @@
  *
  * An answer counts for the measured window when it arrives inside it. Latency is closed-loop and
  * raw, never corrected: from just before the write of a request to the reading of its answer's last
- * byte; one stamp for each request of a pipeline. A connection lost is opened again: at once if it
- * had carried an answer, else at the next tick (1 to 10 ms, more for over 1,000 connections), and
- * connections that the server closes by its own rules cost no request. Timeouts are noticed at a
- * tick too. A request that times out takes its connection with it, and those pipelined behind it,
- * which are counted as timed out as well.
+ * byte; one stamp for each request of a pipeline. With close_each it begins where the connection
+ * does, save for those that were open when the window opened. A connection lost is opened again: at
+ * once if it had carried an answer, else at the next tick (1 to 10 ms, more for over 1,000
+ * connections), and connections that the server closes by its own rules cost no request. Timeouts
+ * are noticed at a tick too. A request that times out takes its connection with it, and those
+ * pipelined behind it, which are counted as timed out as well.
  */
 #ifndef HAMMER_HAMMER_H
 #define HAMMER_HAMMER_H
@@ -103,7 +104,8 @@ struct hammer_result {
     uint64_t cpu_user_ns; /* of the loading threads, RUSAGE_THREAD */
     uint64_t cpu_system_ns;
     double little; /* rate * mean latency / (connections * pipeline): 1 in a sound closed loop
-                      (Little 1961); NAN if unknown */
+                      (Little 1961), less with close_each by the time connections take to close
+                      and with faults; NAN if unknown */
     struct histogram latency; /* of valid answers */
 };
 

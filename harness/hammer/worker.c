@@ -139,7 +139,8 @@ void worker_batch(struct worker *w)
 
 /* ---- requests */
 
-static void fill(struct worker *w, struct conn *c)
+/* Sends as many requests as the pipeline has room for, as if written at `stamp_ns`. */
+static void fill(struct worker *w, struct conn *c, uint64_t stamp_ns)
 {
     unsigned pipeline = w->config->pipeline;
     unsigned count = pipeline - c->outstanding;
@@ -152,7 +153,7 @@ static void fill(struct worker *w, struct conn *c)
     uint64_t *stamps = w->stamps + (size_t)worker_conn_index(w, c) * pipeline;
     unsigned place = c->oldest + c->outstanding;
     for (unsigned i = 0; i < count; i++, place++)
-        stamps[place >= pipeline ? place - pipeline : place] = w->now_ns;
+        stamps[place >= pipeline ? place - pipeline : place] = stamp_ns;
     c->outstanding += count;
     c->unsent_bytes += count * w->config->request_bytes;
     w->sum->total.sent += count;
@@ -219,6 +220,12 @@ static void conn_close(struct worker *w, struct conn *c, bool abort)
     c->generation++;
 }
 
+/* Whether one more connection would find a request left: each that is connecting takes one. */
+static bool wanted(const struct worker *w)
+{
+    return w->refill && w->quota > w->connecting;
+}
+
 /* A connection that had carried an answer is opened again at once; another waits for the next
  * tick, so that a server that refuses or resets is not asked in a tight loop. */
 static void conn_restart(struct worker *w, struct conn *c, bool abort)
@@ -226,19 +233,19 @@ static void conn_restart(struct worker *w, struct conn *c, bool abort)
     bool carried = c->checked;
     conn_close(w, c, abort);
     ramp_done(w, c);
-    if (carried && w->refill && w->quota > 0)
+    if (carried && wanted(w))
         conn_start(w, c);
 }
 
 void worker_connected(struct worker *w, struct conn *c)
 {
     c->state = CONN_OPEN;
-    c->since_ns = w->now_ns;
     w->connecting--;
     w->open++;
-    w->ever_open = true;
+    if (!atomic_load_explicit(&w->load->ever_open, memory_order_relaxed))
+        atomic_store(&w->load->ever_open, true);
     if (w->refill || (phase_now(w) == LOAD_RAMP && w->quota == UINT64_MAX))
-        fill(w, c);
+        fill(w, c, w->config->close_each ? c->since_ns : w->now_ns);
     else
         ramp_done(w, c);
 }
@@ -314,7 +321,7 @@ void worker_received(struct worker *w, struct conn *c, const char *bytes, size_t
         return;
     if (w->refill) {
         if (c->outstanding < w->config->pipeline)
-            fill(w, c);
+            fill(w, c, w->now_ns);
     } else if (c->outstanding == 0)
         ramp_done(w, c);
 }
@@ -338,7 +345,7 @@ static void conn_check(struct worker *w, struct conn *c)
     uint64_t timeout_ns = w->config->timeout_ns;
     switch ((enum conn_state)c->state) {
     case CONN_IDLE:
-        if (!w->refill || w->quota == 0)
+        if (!wanted(w))
             break;
         if (w->connecting < WAVE)
             conn_start(w, c);
@@ -436,7 +443,7 @@ static void gate(struct worker *w, void (*last)(struct load *))
 
 static void gate_settle(struct load *load)
 {
-    if (load->config->stop && *load->config->stop)
+    if (!atomic_load(&load->ever_open) || (load->config->stop && *load->config->stop))
         atomic_store(&load->cancelled, true);
     atomic_store(&load->open_ns, clock_now_ns() + load->config->settle_ns);
     atomic_store_explicit(&load->phase, LOAD_SETTLE, memory_order_release);
@@ -457,10 +464,10 @@ static void fire(struct worker *w)
     w->next_tick_ns = w->now_ns + w->tick_ns;
     for (unsigned i = 0; i < w->count; i++) {
         struct conn *c = &w->conns[i];
-        if (c->state == CONN_IDLE && w->connecting < WAVE)
+        if (c->state == CONN_IDLE && wanted(w) && w->connecting < WAVE)
             conn_start(w, c);
         else if (c->state == CONN_OPEN && c->outstanding < w->config->pipeline)
-            fill(w, c);
+            fill(w, c, w->now_ns);
     }
 }
 

@@ -34,7 +34,8 @@ struct load {
     _Atomic int phase;
     _Atomic uint64_t open_ns;  /* when the window is to open; then, when it did */
     _Atomic uint64_t close_ns; /* when it closed; 0 before */
-    _Atomic bool cancelled;    /* a thread could not start, or a stop was asked for in the ramp */
+    _Atomic bool ever_open;    /* a connection could be made */
+    _Atomic bool cancelled;    /* none could, a thread could not start, or the ramp was stopped */
     pthread_mutex_t mutex;
     pthread_cond_t gate;
     unsigned arrived; /* threads at the gate */
@@ -90,7 +91,6 @@ struct worker {
     bool measuring;
     unsigned open, connecting;
     unsigned ramp_started, ramp_waiting, ramped;
-    bool ever_open;
     bool hurried;      /* connections wait to be opened again, held back by the wave alone */
     int connect_errno; /* of the last connect that failed */
     uint64_t now_ns;   /* of the answer or batch being handled */

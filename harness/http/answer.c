@@ -153,11 +153,7 @@ static bool type_check(const struct http_expect *expect, const struct http_respo
     size_t size = semicolon != NULL ? (size_t)(semicolon - value) : f->value_bytes;
     while (size > 0 && chars_is_blank(value[size - 1]))
         size--;
-    size_t same = 0;
-    while (same < size && expect->content_type[same] != '\0' &&
-           chars_lower(value[same]) == chars_lower(expect->content_type[same]))
-        same++;
-    if (same == size && expect->content_type[same] == '\0')
+    if (chars_equal(value, size, expect->content_type))
         return true;
     return wrong(why, "expected Content-Type %s, came %s", expect->content_type,
                  show_value(r, f).text);

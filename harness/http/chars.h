@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 static inline bool chars_is_digit(char c)
 {
@@ -41,13 +42,15 @@ static inline bool chars_is_text(char c)
     return u == '\t' || (u >= ' ' && u != 0x7f);
 }
 
-/* True if `text` equals `lower`, a string in small letters, case aside. */
-static inline bool chars_equal(const char *text, size_t size, const char *lower)
+/* True if the `size` bytes of `text` are those of `string`, case aside. */
+static inline bool chars_equal(const char *text, size_t size, const char *string)
 {
+    if (strlen(string) != size)
+        return false;
     for (size_t i = 0; i < size; i++)
-        if (lower[i] == '\0' || chars_lower(text[i]) != lower[i])
+        if (chars_lower(text[i]) != chars_lower(string[i]))
             return false;
-    return lower[size] == '\0';
+    return true;
 }
 
 #endif

@@ -585,15 +585,9 @@ bool http_scanner_untouched(const struct http_scanner *s)
 const struct http_field *http_response_field(const struct http_response *r, const char *name,
                                              unsigned nth)
 {
-    size_t name_bytes = strlen(name);
     for (unsigned i = 0; i < r->field_count; i++) {
         const struct http_field *f = &r->fields[i];
-        const char *text = r->head + f->name;
-        size_t same = 0;
-        while (same < name_bytes && f->name_bytes == name_bytes &&
-               chars_lower(text[same]) == chars_lower(name[same]))
-            same++;
-        if (same == name_bytes && f->name_bytes == name_bytes && nth-- == 0)
+        if (chars_equal(r->head + f->name, f->name_bytes, name) && nth-- == 0)
             return f;
     }
     return NULL;

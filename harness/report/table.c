@@ -147,9 +147,9 @@ static void print_head(FILE *out, const struct record_data *data, const struct s
     const char *kernel = json_string_value(json_object_get(machine, "kernel"));
     fprintf(out, "%s: %s; %lld connections\n", plan_text(data, "workload"),
             plan_text(data, "summary"), plan_number(data, "connections"));
-    fprintf(out, "%u boots, %u blocks of %.3g s slices, seed %lld; %s, Linux %s\n", summary->boots,
+    fprintf(out, "%u boots, %u blocks of %.3g s slices, seed %lld; %s, %s\n", summary->boots,
             summary->blocks, (double)plan_number(data, "slice_ns") / 1e9, plan_number(data, "seed"),
-            cpu != NULL ? cpu : "unknown CPU", kernel != NULL ? kernel : "unknown");
+            cpu != NULL ? cpu : "unknown CPU", kernel != NULL ? kernel : "unknown kernel");
 }
 
 /* The last lines of an output, indented, so that a row can be understood without the record. */

@@ -19,8 +19,10 @@ bool warm_is_steady(const double *cpu_ns_per_request, unsigned count)
     if (count < WINDOWS_LEAST)
         return false;
     unsigned quarter = count / 4;
-    const double *last = cpu_ns_per_request + count - quarter;
-    return mean(last, quarter) >= 0.97 * mean(last - quarter, quarter);
+    const double *at = cpu_ns_per_request + count - quarter;
+    double last = mean(at, quarter);
+    return last >= 0.97 * mean(at - quarter, quarter) &&
+           last >= 0.85 * mean(at - 2 * quarter, quarter);
 }
 
 int warm_until_steady(const struct plan *plan, const struct slice_target *target,

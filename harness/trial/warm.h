@@ -25,8 +25,8 @@ int warm_until_steady(const struct plan *plan, const struct slice_target *target
                       struct err *err);
 
 /* The rule by itself: of `count` windows' CPU time per request, the last quarter is not more than
- * 3% below the quarter before. False for fewer than 8. A rule relative to the whole length: a
- * server still falling slowly must be flat for as long as it fell. */
+ * 3% below the third quarter, nor more than 15% below the second. False for fewer than 8. A rule
+ * relative to the whole length: a server that fell for long must be flat for as long as it fell. */
 bool warm_is_steady(const double *cpu_ns_per_request, unsigned count);
 
 #endif

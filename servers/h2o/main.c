@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/signalfd.h>
 
 #define H2O_USE_LIBUV 0 /* the headers serve both builds of the library; this is its own loop */
@@ -51,12 +52,33 @@ static bool is_method_of_rfc_9110(h2o_iovec_t method)
     return is_one_of(method, known, sizeof known / sizeof known[0]);
 }
 
+/* Origin-form or absolute-form. A scheme may stand in capitals, which h2o_url_parse does not take.
+ */
 static bool is_root(h2o_iovec_t target)
 {
-    h2o_url_t url;
-    if (target.base[0] != '/' && h2o_url_parse(target.base, target.len, &url) == 0)
-        target = url.path;
-    return target.base[0] == '/' && (target.len == 1 || target.base[1] == '?');
+    static const char scheme[] = "http://";
+    size_t scheme_len = sizeof scheme - 1;
+
+    if (target.len > scheme_len && strncasecmp(target.base, scheme, scheme_len) == 0) {
+        target.base += scheme_len;
+        target.len -= scheme_len;
+        while (target.len > 0 && target.base[0] != '/' && target.base[0] != '?') {
+            target.base++;
+            target.len--;
+        }
+        if (target.len == 0 || target.base[0] == '?')
+            return true;
+    }
+    return target.len > 0 && target.base[0] == '/' && (target.len == 1 || target.base[1] == '?');
+}
+
+/* Visible ASCII and no fragment: RFC 3986 has no other characters. */
+static bool target_is_valid(h2o_iovec_t target)
+{
+    for (size_t i = 0; i < target.len; i++)
+        if (target.base[i] <= ' ' || target.base[i] > '~' || target.base[i] == '#')
+            return false;
+    return target.len > 0;
 }
 
 /* h2o goes by the last Connection line, and by "keep-alive" even where "close" stands beside it. */
@@ -94,7 +116,7 @@ static int on_request(h2o_handler_t *self, h2o_req_t *req)
     (void)self;
     const h2o_socket_t *sock = req->conn->callbacks->get_socket(req->conn);
 
-    if (!head_is_valid(sock->input->bytes, req->version < 0x101)) {
+    if (!head_is_valid(sock->input->bytes, req->version < 0x101) || !target_is_valid(req->path)) {
         req->http1_is_persistent = 0;
         return reply(req, 400, "Bad Request", &bad_request);
     }

@@ -55,13 +55,21 @@ static size_t without_trailing_blanks(const char *value, size_t len)
     return len;
 }
 
+static bool value_is_valid(const char *value, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        if (((unsigned char)value[i] < ' ' && value[i] != '\t') || value[i] == 0x7f)
+            return false;
+    return true;
+}
+
 static enum MHD_Result note_field(void *cls, enum MHD_ValueKind kind, const char *name,
                                   size_t name_len, const char *value, size_t value_len)
 {
     (void)kind;
     struct fields *seen = cls;
 
-    if (!is_token(name, name_len)) {
+    if (!is_token(name, name_len) || !value_is_valid(value, value_len)) {
         seen->valid = false;
     } else if (strcasecmp(name, "Host") == 0) {
         seen->host++;
@@ -77,9 +85,10 @@ static enum MHD_Result note_field(void *cls, enum MHD_ValueKind kind, const char
     return MHD_YES;
 }
 
-/* What the library takes and RFC 9112 does not: a second Host or a bad one (3.2), names that are
- * no tokens (5.1), Transfer-Encoding in HTTP/1.0, beside Content-Length, twice, or other than
- * chunked (6.1), a second Content-Length (6.3). */
+/* What the library takes and RFC 9112 does not: a Host that is missing, doubled or malformed (3.2),
+ * names that are no tokens (5.1), control characters in values (RFC 9110, 5.5), Transfer-Encoding
+ * in HTTP/1.0, beside Content-Length, twice, or other than chunked (6.1), a second Content-Length
+ * (6.3). */
 static bool head_is_valid(struct MHD_Connection *connection, const char *version)
 {
     struct fields seen = {.valid = true};
@@ -91,6 +100,15 @@ static bool head_is_valid(struct MHD_Connection *connection, const char *version
     if (seen.transfer_encoding > 0)
         return seen.transfer_encoding == 1 && seen.content_length == 0 && !http_1_0;
     return seen.content_length <= 1;
+}
+
+/* Visible ASCII and no fragment: RFC 3986 has no other characters. */
+static bool target_is_valid(const char *target)
+{
+    for (; *target != '\0'; target++)
+        if (*target <= ' ' || *target > '~' || *target == '#')
+            return false;
+    return true;
 }
 
 static bool is_root(const char *target)
@@ -117,6 +135,8 @@ static bool is_method_of_rfc_9110(const char *method)
 static enum MHD_Result answer(struct MHD_Connection *connection, const char *target,
                               const char *method)
 {
+    if (!target_is_valid(target))
+        return MHD_queue_response(connection, MHD_HTTP_BAD_REQUEST, bad_request);
     if (strcmp(method, MHD_HTTP_METHOD_GET) == 0 || strcmp(method, MHD_HTTP_METHOD_HEAD) == 0)
         return is_root(target) ? MHD_queue_response(connection, MHD_HTTP_OK, hello)
                                : MHD_queue_response(connection, MHD_HTTP_NOT_FOUND, not_found);
@@ -170,6 +190,7 @@ static void make_responses(void)
     hello = make_response("Hello World\n");
     not_found = make_response("Not Found\n");
     bad_request = make_response("Bad Request\n");
+    MHD_add_response_header(bad_request, MHD_HTTP_HEADER_CONNECTION, "close");
     not_allowed = make_response("Method Not Allowed\n");
     MHD_add_response_header(not_allowed, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
     not_implemented = make_response("Not Implemented\n");
@@ -232,9 +253,8 @@ int main(int argc, char **argv)
         MHD_USE_EPOLL | MHD_USE_TURBO, args.port, NULL, NULL, on_request, NULL,
         MHD_OPTION_LISTEN_SOCKET, server_listen(args.port), MHD_OPTION_CONNECTION_MEMORY_LIMIT,
         (size_t)CONNECTION_BYTES, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTION_LIMIT,
-        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)TIMEOUT_S, MHD_OPTION_STRICT_FOR_CLIENT, 1,
-        MHD_OPTION_UNESCAPE_CALLBACK, leave_escaped, NULL, MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1,
-        MHD_OPTION_END);
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)TIMEOUT_S, MHD_OPTION_UNESCAPE_CALLBACK,
+        leave_escaped, NULL, MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_END);
     if (daemon == NULL) {
         fputs("cannot start libmicrohttpd\n", stderr);
         return 1;

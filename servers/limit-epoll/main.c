@@ -5,7 +5,7 @@
  * served connection leaves the kernel's ready list for good and is not polled again on the next
  * wait; a short read means the socket is empty, and spares the recv() that would say EAGAIN.
  */
-#include "../common/reply.h"
+#include "../common/canned.h"
 #include "../common/server.h"
 
 #include <errno.h>
@@ -25,8 +25,6 @@ enum {
     ACCEPT_BATCH = 128,    /* then the connections already open get their turn */
     READ_BATCH = 16,       /* full buffers from one connection before the others get their turn */
     ACCEPT_PAUSE_MS = 100, /* after EMFILE and the like */
-    IN_BYTES = 4096,
-    COPIES = IN_BYTES / 4 + 1, /* no input of IN_BYTES can end more requests */
 };
 
 struct connection {
@@ -37,28 +35,9 @@ struct connection {
     char *rest; /* answers the socket had no room for; NULL nearly always, and then not reading */
 };
 
-struct verdict {
-    size_t bytes;
-    size_t requests;
-    enum reply_connection wish;
-};
-
 static int poll_fd;
 static int listen_fd;
 static bool accept_paused;
-
-/* For each wish about the connection, its answer COPIES times end to end: a pipeline of any depth
- * is answered by one send() from here. */
-static char *answers[REPLY_CONNECTIONS];
-
-static void answers_fill(void)
-{
-    for (int wish = 0; wish < REPLY_CONNECTIONS; wish++) {
-        const struct reply *reply = reply_get(REPLY_OK, (enum reply_connection)wish);
-        for (size_t i = 0; i < (wish == REPLY_CLOSE ? 1 : COPIES); i++)
-            memcpy(answers[wish] + i * reply->bytes, reply->text, reply->bytes);
-    }
-}
 
 static void watch(int operation, int fd, uint32_t events, void *data)
 {
@@ -74,41 +53,6 @@ static void connection_end(struct connection *c)
     close(c->fd);
     free(c->rest);
     free(c);
-}
-
-static enum reply_connection wish_find(const char *in, size_t bytes)
-{
-    if (memmem(in, bytes, "close", 5))
-        return REPLY_CLOSE;
-    if (memmem(in, bytes, "HTTP/1.0", 8))
-        return memmem(in, bytes, "eep-", 4) ? REPLY_KEEP_ALIVE : REPLY_CLOSE;
-    return REPLY_IMPLIED;
-}
-
-/* Finds the requests that end in these bytes. A load says the same thing over and over, so the
- * last input's verdict is kept, and a repeat of it costs one memcmp(). */
-static struct verdict input_judge(struct connection *c, const char *in, size_t bytes)
-{
-    static char last[IN_BYTES];
-    static struct verdict verdict;
-    if (c->matched == 0 && bytes == verdict.bytes && memcmp(in, last, bytes) == 0)
-        return verdict;
-
-    static const char blank[] = "\r\n\r\n";
-    struct verdict found = {.bytes = bytes, .wish = wish_find(in, bytes)};
-    bool clean = c->matched == 0;
-    for (size_t i = 0; i < bytes; i++) {
-        c->matched = (uint8_t)(in[i] == blank[c->matched] ? c->matched + 1 : in[i] == '\r');
-        if (c->matched == sizeof blank - 1) {
-            found.requests++;
-            c->matched = 0;
-        }
-    }
-    if (clean && c->matched == 0) {
-        memcpy(last, in, bytes);
-        verdict = found;
-    }
-    return found;
 }
 
 /* Keeps what did not fit, and reads no more from this client until it has taken it. */
@@ -147,9 +91,9 @@ static void rest_send(struct connection *c)
 /* Returns whether the connection may be read further. */
 static bool answer(struct connection *c, enum reply_connection wish, size_t requests)
 {
-    const char *text = answers[wish];
+    const char *text = canned_answers[wish];
     c->closing = wish == REPLY_CLOSE;
-    size_t bytes = (c->closing ? 1 : requests) * reply_get(REPLY_OK, wish)->bytes;
+    size_t bytes = (c->closing ? 1 : requests) * canned_answer_bytes[wish];
     ssize_t sent = send(c->fd, text, bytes, 0);
     if (sent == (ssize_t)bytes) {
         if (!c->closing)
@@ -166,7 +110,7 @@ static bool answer(struct connection *c, enum reply_connection wish, size_t requ
 
 static void connection_read(struct connection *c)
 {
-    static char in[IN_BYTES];
+    static char in[CANNED_MAX_IN_BYTES];
     for (int i = 0; i < READ_BATCH; i++) {
         ssize_t got = recv(c->fd, in, sizeof in, 0);
         if (got <= 0) {
@@ -174,7 +118,7 @@ static void connection_read(struct connection *c)
                 connection_end(c);
             return;
         }
-        struct verdict verdict = input_judge(c, in, (size_t)got);
+        struct canned_verdict verdict = canned_judge(&c->matched, in, (size_t)got);
         if (verdict.requests > 0 && !answer(c, verdict.wish, verdict.requests))
             return;
         if ((size_t)got < sizeof in)
@@ -210,8 +154,7 @@ static void serve(void)
     static struct epoll_event events[EVENTS];
     for (;;) {
         int count = epoll_wait(poll_fd, events, EVENTS, accept_paused ? ACCEPT_PAUSE_MS : -1);
-        if (reply_refresh())
-            answers_fill();
+        canned_refresh();
         if (accept_paused) {
             accept_paused = false;
             watch(EPOLL_CTL_MOD, listen_fd, EPOLLIN, &listen_fd);
@@ -247,11 +190,7 @@ int main(int argc, char **argv)
     struct sigaction term = {.sa_handler = end};
     sigaction(SIGTERM, &term, NULL);
 
-    reply_init();
-    for (int wish = 0; wish < REPLY_CONNECTIONS; wish++)
-        if (!(answers[wish] = malloc(COPIES * REPLY_MAX_BYTES)))
-            return 1;
-    answers_fill();
+    canned_init();
     poll_fd = epoll_create1(EPOLL_CLOEXEC);
     if (poll_fd < 0) {
         perror("epoll_create1");

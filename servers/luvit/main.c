@@ -1,8 +1,6 @@
 /* luvit in small: runs a Lua script on LuaJIT with luv's event loop and an `http` module in luvit's
  * manner. The Lua half of the host stands in lib/ and is part of the binary, so that any script
  * runs from anywhere. */
-#include "connection.h"
-
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +11,9 @@
 #include <luajit.h>
 #include <lualib.h>
 #include <uv.h>
+
+#include "connection.h"
+#include "script.h"
 
 /* Make runs in the top folder, which these names start from. */
 #define EMBED(symbol, file)                                                                        \
@@ -116,7 +117,7 @@ int main(int argc, char **argv)
     luaL_openlibs(L);
     preload(L);
     int status = boot(L, argc, argv);
-    connection_stop_all();
+    script_stop();
     lua_close(L);
     return status;
 }

@@ -11,10 +11,15 @@ const LINGER_MS = 2 * 1000;
 
 // uri-host [":" port] of RFC 3986, 3.2.2, or nothing at all, as RFC 9110, 7.2 allows.
 const HOST = /^(?:\[[\w.~!$&'()*+,;=:-]+\](?::\d*)?|(?:[\w.~!$&'()*+,;=-]|%[\dA-Fa-f]{2})+(?::\d*)?)?$/;
+const CLOSE = /(?:^|,)[ \t]*close[ \t]*(?:,|$)/i;
 const ABSOLUTE_ROOT = /^https?:\/\/[^/?]+\/?(?:\?|$)/i;
 
-// Node joins or drops repeated lines in req.headers, and lets any Host value pass; RFC 9112, 3.2
-// wants 400 for two Host lines and for an invalid one.
+// Sockets that have had their last answer: the parser may still trip over what follows it.
+const refused = new WeakSet();
+
+// What Node lets pass and RFC 9112 does not: two Host lines or an invalid Host (3.2), codings other
+// than chunked and any in HTTP/1.0 (6.1), and other major versions (2.3). req.headers keeps one of
+// several Host lines; req.rawHeaders has them all.
 function hostIsValid(req) {
   const lines = req.rawHeaders;
   let count = 0;
@@ -23,6 +28,12 @@ function hostIsValid(req) {
     if (++count > 1 || !HOST.test(lines[i + 1])) return false;
   }
   return count === 1 || req.httpVersionMinor === 0;
+}
+
+function codingIsValid(req) {
+  const coding = req.headers['transfer-encoding'];
+  return coding === undefined ||
+    (req.httpVersionMinor > 0 && coding.toLowerCase() === 'chunked');
 }
 
 function isRoot(target) {
@@ -37,9 +48,16 @@ function reply(res, status, headers = {}) {
   res.end(body);
 }
 
+function replyLast(req, res, status) {
+  refused.add(req.socket);
+  reply(res, status, { Connection: 'close' });
+}
+
 function answer(req, res) {
   if (req.method !== 'GET' && req.method !== 'HEAD') {
     reply(res, 405, { Allow: 'GET, HEAD' });
+  } else if (req.url.includes('#')) {
+    replyLast(req, res, 400);
   } else if (!isRoot(req.url)) {
     reply(res, 404);
   } else {
@@ -54,8 +72,12 @@ function hasBody(req) {
 }
 
 function onRequest(req, res) {
-  if (!hostIsValid(req)) {
-    reply(res, 400, { Connection: 'close' });
+  // Node goes by "keep-alive" in HTTP/1.0 even where "close" stands beside it.
+  if (CLOSE.test(req.headers.connection)) res.shouldKeepAlive = false;
+  if (req.httpVersionMajor !== 1) {
+    replyLast(req, res, 505);
+  } else if (!hostIsValid(req) || !codingIsValid(req)) {
+    replyLast(req, res, 400);
   } else if (hasBody(req)) {
     req.on('end', () => answer(req, res));
     req.resume();
@@ -67,17 +89,20 @@ function onRequest(req, res) {
 // Ends our side and reads on for a while: a close with input unread resets the connection, and
 // the client may lose the answer (RFC 9112, 9.6).
 function refuse(socket, status, headers = '') {
-  if (socket.writableEnded) return;
+  if (socket.writableEnded || refused.has(socket)) return;
+  refused.add(socket);
   const body = `${http.STATUS_CODES[status]}\n`;
   socket.end(`HTTP/1.1 ${status} ${http.STATUS_CODES[status]}\r\n` +
     `Content-Type: text/plain\r\nContent-Length: ${body.length}\r\n` +
     `Date: ${new Date().toUTCString()}\r\n${headers}Connection: close\r\n\r\n${body}`);
-  socket.setTimeout(LINGER_MS, () => socket.destroy());
+  setTimeout(() => socket.destroy(), LINGER_MS).unref();
 }
 
 const REFUSALS = { HPE_HEADER_OVERFLOW: 431, ERR_HTTP_REQUEST_TIMEOUT: 408 };
 
 function onClientError(err, socket) {
+  // Bytes after a request that asked to close: its answer is on the way, and the last.
+  if (err.code === 'HPE_CLOSED_CONNECTION') return;
   if (err.code === 'ECONNRESET' || err.code === 'HPE_INVALID_EOF_STATE' || socket.destroyed) {
     socket.destroy();
   } else {
@@ -105,7 +130,9 @@ function readOptions() {
 }
 
 function serve(port) {
-  const server = http.createServer({ keepAliveTimeout: IDLE_TIMEOUT_MS }, onRequest);
+  // The check for a missing Host is done with the others, in hostIsValid.
+  const options = { keepAliveTimeout: IDLE_TIMEOUT_MS, requireHostHeader: false };
+  const server = http.createServer(options, onRequest);
   server.on('connect', onConnect);
   server.on('clientError', onClientError);
   server.on('error', (err) => {
@@ -117,11 +144,11 @@ function serve(port) {
   server.listen({ host: '127.0.0.1', port, backlog: 65535 });
 }
 
-const options = readOptions();
-if (options.version) {
+const args = readOptions();
+if (args.version) {
   console.log(`Node.js ${process.version}, llhttp ${process.versions.llhttp}`);
-} else if (!/^\d{1,5}$/.test(options.port ?? '') || options.port < 1 || options.port > 65535) {
+} else if (!/^\d{1,5}$/.test(args.port ?? '') || args.port < 1 || args.port > 65535) {
   fail('--port takes a number from 1 to 65535');
 } else {
-  serve(Number(options.port));
+  serve(Number(args.port));
 }

@@ -144,6 +144,8 @@ static void read_stream(struct stream whole, struct stream parts)
 {
     static struct http_scanner a, b;
     enum http_scan result = HTTP_SCAN_DONE;
+    memset(&a, 0x5a, sizeof a); /* what a start leaves unset would tell them apart */
+    memset(&b, 0xa5, sizeof b);
     for (size_t at = 0, other = 0; at < whole.size && result == HTTP_SCAN_DONE;) {
         size_t start = at;
         result = scan_next(&a, &whole, &at);

@@ -123,37 +123,40 @@ end
 
 local request_metas = { [0] = request_meta('1.0'), request_meta('1.1') }
 
--- Hands over what waits, and then the end, unless the handler wants neither now.
+local function is_wanted(req)
+  return req:listenerCount('data') > 0 or req:listenerCount('end') > 0
+end
+
+-- Hands over what waits, and then the end, if the handler wants them now.
 local function flow(req)
   local queue = req._queue
+  if queue and not is_wanted(req) then
+    return
+  end
   while queue and queue[1] and not req._paused do
     local chunk = table.remove(queue, 1)
     req._queued = req._queued - #chunk
     req:emit('data', chunk)
   end
-  local empty = not (queue and queue[1])
-  if req._held and empty and not req._paused and req.socket._conn then
+  if req._paused or (queue and queue[1]) then
+    return
+  end
+  req._queue = nil
+  if req._held and req.socket._conn then
     req._held = nil
     connection.hold(req.socket._pointer, false)
   end
-  if req.complete and empty and not req._paused and not req._ended then
+  if req.complete and not req._ended and is_wanted(req) then
     req._ended = true
     req:emit('end')
   end
 end
 
-local function is_wanted(req)
-  return req:listenerCount('data') > 0 or req:listenerCount('end') > 0
-end
-
-local function drop_queue(req)
-  req._queue = nil
-  req._queued = 0
-end
-
+-- Whoever listens later finds what has come so far.
 function IncomingMessage:on(name, callback)
   Emitter.on(self, name, callback)
-  if self._queue and name == 'data' then
+  if (name == 'data' or name == 'end') and (self._queue or self.complete) then
+    self._flow = true
     schedule(self.socket)
   end
   return self
@@ -169,7 +172,17 @@ end
 
 function IncomingMessage:resume()
   self._paused = nil
+  self._flow = true
   schedule(self.socket)
+end
+
+-- The reply is finished: a body that nobody has listened for so far is not kept for later.
+local function drop_body(req)
+  if req._queue and not is_wanted(req) then
+    req._queue = nil
+    req._flow = true
+    schedule(req.socket)
+  end
 end
 
 -- The response
@@ -298,6 +311,7 @@ function ServerResponse:finish(chunk)
   end
   self.headersSent = true
   self.finished = true
+  drop_body(self.socket._req)
   if next % 2 == RESUME then
     schedule(self.socket)
   end
@@ -365,7 +379,8 @@ run_ready = function()
     socket._scheduled = nil
     local req = socket._req
     local ok, trace = true, nil
-    if req and req._queue or req and req._held then
+    if req and req._flow then
+      req._flow = nil
       ok, trace = xpcall(flow, debug.traceback, req)
     end
     if not ok then
@@ -403,9 +418,11 @@ function callbacks.request(socket, method, url, head, minor, ended)
     return res:finish()
   end
   socket._onRequest(req, res)
-  if ended and req.handlers then
+  if ended then
     req.complete = true
-    flow(req)
+    if req.handlers then
+      flow(req)
+    end
   end
 end
 
@@ -437,8 +454,11 @@ function callbacks.drain(socket)
   end
 end
 
+-- What a handler still does with the reply is let go: a write tells that the client is gone.
 function callbacks.failed(socket)
-  socket._res.finished = true
+  local res = socket._res
+  res.finished = true
+  res._conn = nil
 end
 
 callbacks.schedule = schedule
@@ -458,7 +478,7 @@ function callbacks.closed(socket)
     uv.close(socket._linger)
   end
   local req, res = socket._req, socket._res
-  if res and res._conn then
+  if res and not (res.finished and req.complete) then
     res._conn = nil
     req._queue = nil
     if res.handlers then

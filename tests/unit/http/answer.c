@@ -100,6 +100,8 @@ static void content_type_is_compared_without_parameters(void **state)
                  "expected Content-Type text/plain, came \"text/html\"");
     expect_wrong(&hello, OK DATE LENGTH "Content-Type: text/plai\r\n" BODY,
                  "expected Content-Type text/plain, came \"text/plai\"");
+    expect_wrong(&hello, OK DATE LENGTH "Content-Type: next/plain\r\n" BODY,
+                 "expected Content-Type text/plain, came \"next/plain\"");
     expect_wrong(&hello, OK DATE LENGTH "Content-Type: text/plains\r\n" BODY,
                  "expected Content-Type text/plain, came \"text/plains\"");
     expect_wrong(&hello, OK DATE LENGTH "Content-Type:\r\n" BODY,
@@ -148,6 +150,22 @@ static void reasons_are_one_printable_line(void **state)
     expect_wrong(&hello, OK "\r\n0123456789012345678901234567890123456789012345678",
                  "expected a body of 12 bytes \"Hello World\\n\", came 49 bytes "
                  "\"012345678901234567890123456789012345678901234567\"...");
+    expect_wrong(&hello, OK "\r\n ~2345678901234567890123456789012345678901234567",
+                 "expected a body of 12 bytes \"Hello World\\n\", came 48 bytes "
+                 "\" ~2345678901234567890123456789012345678901234567\"");
+}
+
+static void the_longest_reason_fits(void **state)
+{
+    (void)state;
+    char wire[100] = OK "\r\n", shown[256] = "";
+    memset(wire + strlen(wire), 0xff, 49);
+    for (int i = 0; i < 48; i++)
+        strcat(shown, "\\xff");
+    char reason[512];
+    snprintf(reason, sizeof reason,
+             "expected a body of 12 bytes \"Hello World\\n\", came 49 bytes \"%s\"...", shown);
+    expect_wrong(&hello, wire, reason);
 }
 
 static void reasons_are_cut_to_the_buffer(void **state)
@@ -277,6 +295,24 @@ static void days_fit_the_calendar(void **state)
     }
 }
 
+/* The day after the last of each month, with the name of the day that follows. */
+static void months_have_their_lengths(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "Wed, 32 Jan 1995 00:00:00 GMT", "Wed, 29 Feb 1995 00:00:00 GMT",
+        "Sat, 32 Mar 1995 00:00:00 GMT", "Mon, 31 Apr 1995 00:00:00 GMT",
+        "Thu, 32 May 1995 00:00:00 GMT", "Sat, 31 Jun 1995 00:00:00 GMT",
+        "Tue, 32 Jul 1995 00:00:00 GMT", "Fri, 32 Aug 1995 00:00:00 GMT",
+        "Sun, 31 Sep 1995 00:00:00 GMT", "Wed, 32 Oct 1995 00:00:00 GMT",
+        "Fri, 31 Nov 1995 00:00:00 GMT", "Mon, 32 Dec 1995 00:00:00 GMT",
+        "Fri, 30 Feb 1996 00:00:00 GMT",
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (http_date_parse(texts[i], strlen(texts[i])) != (time_t)-1)
+            fail_msg("'%s' was taken", texts[i]);
+}
+
 static void malformed_dates_are_refused(void **state)
 {
     (void)state;
@@ -298,6 +334,10 @@ static void malformed_dates_are_refused(void **state)
         "Sun, 06 anF 1994 08:49:37 GMT",
         "Sun; 06 Nov 1994 08:49:37 GMT",
         "Sun, 06-Nov-1994 08:49:37 GMT",
+        "Sun, 06-Nov 1994 08:49:37 GMT",
+        "Sun, 06 Nov-1994 08:49:37 GMT",
+        "Sun, 0: Nov 1994 08:49:37 GMT",
+        "Sun, 06 Nov 1994 0::49:37 GMT",
         "Sun, 06 Nov 1994-08:49:37 GMT",
         "Sun, 06 Nov 1994 08-49:37 GMT",
         "Sun, 06 Nov 1994 08:49-37 GMT",
@@ -309,6 +349,8 @@ static void malformed_dates_are_refused(void **state)
         "Sun, 06 Nov 1994 24:49:37 GMT",
         "Sun, 06 Nov 1994 08:60:37 GMT",
         "Sun, 06 Nov 1994 08:49:60 GMT",
+        "Sun, 06 Nov 1994 08:59:60 GMT",
+        "Sun, 06 Nov 1994 23:49:60 GMT",
         "Sun, 06 Nov 1994 23:59:61 GMT",
         "Sun, 06 Nov 1994 -8:49:37 GMT",
         "Sun, 06 Nov 1994 08:+9:37 GMT",
@@ -389,6 +431,7 @@ static void the_date_advances(void **state)
     assert_true(learn(dated(AT_37), false));
     assert_true(matches(dated(AT_38), NOW + 1));
     assert_int_equal(pattern.date_s, NOW + 1);
+    assert_memory_equal(pattern.bytes + pattern.date, AT_38, HTTP_DATE_BYTES);
     assert_true(matches(dated(AT_38), NOW + 1));
     assert_true(matches(dated(AT_37), NOW + 1)); /* another worker's clock, a second behind */
     assert_int_equal(pattern.date_s, NOW);
@@ -432,6 +475,7 @@ static void without_a_date_the_bytes_decide(void **state)
     (void)state;
     assert_true(learn(OK LENGTH BODY, false));
     assert_int_equal(pattern.date, 0);
+    assert_int_equal(pattern.date_s, 0);
     assert_true(matches(OK LENGTH BODY, NOW));
     assert_true(matches(OK LENGTH BODY, NOW + 1000));
     assert_false(matches(OK LENGTH "\r\nHello world\n", NOW));
@@ -501,6 +545,7 @@ int main(void)
         cmocka_unit_test(fields_asked_for_stand_once),
         cmocka_unit_test(body_is_compared),
         cmocka_unit_test(reasons_are_one_printable_line),
+        cmocka_unit_test(the_longest_reason_fits),
         cmocka_unit_test(reasons_are_cut_to_the_buffer),
         cmocka_unit_test(large_bodies_are_compared_by_length_and_start),
         cmocka_unit_test(date_is_required_and_well_formed),
@@ -509,6 +554,7 @@ int main(void)
         cmocka_unit_test(head_has_the_length_of_get),
         cmocka_unit_test(dates_are_parsed),
         cmocka_unit_test(days_fit_the_calendar),
+        cmocka_unit_test(months_have_their_lengths),
         cmocka_unit_test(malformed_dates_are_refused),
         cmocka_unit_test(equal_bytes_match),
         cmocka_unit_test(any_other_byte_does_not_match),

@@ -89,6 +89,9 @@ static void a_body_has_its_length(void **state)
     expect_bytes(&request, "POST / HTTP/1.1\r\nHost: a:80\r\nContent-Length: 4\r\n\r\na\r\nb");
     request.method = "GET";
     expect_bytes(&request, "GET / HTTP/1.1\r\nHost: a:80\r\nContent-Length: 4\r\n\r\na\r\nb");
+    request.body = "a";
+    request.body_bytes = 1;
+    expect_bytes(&request, "GET / HTTP/1.1\r\nHost: a:80\r\nContent-Length: 1\r\n\r\na");
     request.body = "";
     request.body_bytes = 0;
     expect_bytes(&request, "GET / HTTP/1.1\r\nHost: a:80\r\nContent-Length: 0\r\n\r\n");
@@ -167,6 +170,9 @@ static void headers_are_checked(void **state)
     expect_error(&request, "Host");
     const char *const lengths[] = {"Content-Length: 0", "Content-Length: 0"};
     request = with(lengths, 2);
+    expect_error(&request, "Content-Length");
+    const char *const three[] = {"Host: a", "Content-Length: 0", "Content-Length: 0"};
+    request = with(three, 3);
     expect_error(&request, "Content-Length");
 }
 

@@ -188,6 +188,10 @@ static void quantile_stays_within_min_and_max(void **state)
     for (int i = 0; i < 3; i++)
         histogram_add(&h, 519); /* of 516..519, whose middle is 518 */
     assert_int_equal(quantile(&h, 0.5), 519);
+    histogram_add(&h, 516);
+    assert_int_equal(quantile(&h, 0), 516);
+    assert_int_equal(quantile(&h, 0.5), 518);
+    assert_int_equal(quantile(&h, 1), 519);
 }
 
 static void merge_is_the_same_as_adding_to_one(void **state)

@@ -235,6 +235,12 @@ static void one_entry_keeps_the_drift(void **state)
     TABLE(q, 2, boot, beside_nobody);
     struct interval j = rate_of(&q, 0);
     assert_memory_equal(&i, &j, sizeof i);
+
+    const double never_together[] = {100, NAN, NAN, 400};
+    TABLE(apart, 2, boot, never_together);
+    i = rate_of(&apart, 1);
+    assert_close(i.value, 400, 1e-12);
+    assert_true(isnan(i.low) && isnan(i.high));
 }
 
 /* B was there in the slow block only: it would have made 200 in the fast one, 100 in all. A plain
@@ -387,25 +393,26 @@ static void swapped_entries_give_the_inverse(void **state)
     assert_close(ab.high, 1 / ba.low, 1e-12);
 }
 
-/* Bursts that hit single slices lengthen the tails of the draws: the interval is wider than
- * Student's, which is worked out here anew. One slice of 12 boots of one block lost 30%. */
+/* A burst that hits one slice of twelve lengthens the tails of the draws: the interval is wider
+ * than Student's, which is worked out here anew. Twelve boots of a block or one boot of twelve
+ * blocks: the one is found by drawing boots, the other by drawing blocks. */
 static void bursts_widen(void **state)
 {
     (void)state;
     const double student_11 = 2.20099;
-    unsigned boot[12];
+    const unsigned boots[12] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, one_boot[12] = {0};
     double rate[24];
-    for (unsigned b = 0; b < 12; b++) {
-        boot[b] = b;
-        rate[2 * b] = b == 5 ? exp(-0.3) : 1;
-        rate[2 * b + 1] = 1;
-    }
-    TABLE(p, 2, boot, rate);
+    for (size_t i = 0; i < 24; i++)
+        rate[i] = i == 10 ? exp(-0.3) : 1;
+    TABLE(by_boot, 2, boots, rate);
+    TABLE(by_block, 2, one_boot, rate);
     /* Mean -0.025; squares 11 * 0.025^2 + 0.275^2 = 0.0825; standard error sqrt(0.0825/11/12). */
     double student = sqrt(0.0825 / 11 / 12) * student_11;
-    struct interval i = ratio_of(&p, 0, 1);
+    struct interval i = ratio_of(&by_boot, 0, 1), j = ratio_of(&by_block, 0, 1);
     assert_close(log(i.value), -0.025, 1e-9);
+    assert_close(log(j.value), -0.025, 1e-9);
     assert_true(half_width(i) > 1.03 * student && half_width(i) < 1.6 * student);
+    assert_true(half_width(j) > 1.03 * student && half_width(j) < 1.6 * student);
 }
 
 static void confidence_orders_the_widths(void **state)

@@ -1,0 +1,208 @@
+/* Hello World on libevent's evhttp: evhttp parses, keeps the connection and writes; the entry says
+ * what to answer and sets the limits that evhttp leaves open.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include <event2/buffer.h>
+#include <event2/bufferevent.h>
+#include <event2/event.h>
+#include <event2/http.h>
+#include <event2/listener.h>
+
+#include "../common/server.h"
+#include "request.h"
+
+enum {
+    HEAD_MAX_BYTES = 64 * 1024,
+    BODY_MAX_BYTES = 1024 * 1024,
+    /* evhttp takes a body, or a chunk of one, only when all of it is in the input buffer. */
+    INPUT_MAX_BYTES = HEAD_MAX_BYTES + BODY_MAX_BYTES,
+    IDLE_TIMEOUT_S = 60,
+    ACCEPT_PAUSE_MS = 100,
+    ANY_METHOD = 0xffff, /* those that evhttp has no name for, too */
+};
+
+struct server {
+    struct event_base *base;
+    struct evhttp *http;
+    struct evconnlistener *listener;
+    struct event *accept_again;
+    struct event *sigterm;
+    time_t date_made_at;
+    char date[sizeof "Sun, 06 Nov 1994 08:49:37 GMT"];
+};
+
+static const char *date(struct server *server)
+{
+    struct timeval now;
+    event_base_gettimeofday_cached(server->base, &now);
+    if (now.tv_sec != server->date_made_at) {
+        struct tm utc;
+        gmtime_r(&now.tv_sec, &utc);
+        evutil_date_rfc1123(server->date, sizeof server->date, &utc);
+        server->date_made_at = now.tv_sec;
+    }
+    return server->date;
+}
+
+static void reply(struct server *server, struct evhttp_request *req, int status, const char *reason,
+                  const char *body, size_t body_len)
+{
+    struct evkeyvalq *headers = evhttp_request_get_output_headers(req);
+    char length[24];
+
+    snprintf(length, sizeof length, "%zu", body_len);
+    evhttp_add_header(headers, "Content-Type", "text/plain");
+    evhttp_add_header(headers, "Content-Length", length);
+    evhttp_add_header(headers, "Date", date(server));
+    if (evhttp_request_get_command(req) != EVHTTP_REQ_HEAD)
+        evbuffer_add_reference(evhttp_request_get_output_buffer(req), body, body_len, NULL, NULL);
+    evhttp_send_reply(req, status, reason, NULL);
+}
+
+static void on_request(struct evhttp_request *req, void *arg)
+{
+    static const char hello[] = "Hello World\n";
+    static const char not_found[] = "Not Found\n";
+    static const char bad_request[] = "Bad Request\n";
+    static const char not_allowed[] = "Method Not Allowed\n";
+    static const char not_implemented[] = "Not Implemented\n";
+    struct server *server = arg;
+    struct request_view view;
+
+    request_view_read(&view, req);
+    enum evhttp_cmd_type method = evhttp_request_get_command(req);
+    switch (method) {
+    case EVHTTP_REQ_GET:
+    case EVHTTP_REQ_POST:
+    case EVHTTP_REQ_PUT:
+    case EVHTTP_REQ_DELETE:
+    case EVHTTP_REQ_OPTIONS:
+    case EVHTTP_REQ_PATCH:
+    case EVHTTP_REQ_CONNECT:
+        break;
+    default:
+        /* evhttp leaves the body of these in the input, where it would pass for a request. */
+        if (view.has_body)
+            view.persistence = PERSISTENCE_CLOSE;
+    }
+    request_set_persistence(req, view.valid ? view.persistence : PERSISTENCE_CLOSE);
+
+    if (!view.valid) {
+        reply(server, req, HTTP_BADREQUEST, "Bad Request", bad_request, sizeof bad_request - 1);
+    } else if (method == EVHTTP_REQ_GET || method == EVHTTP_REQ_HEAD) {
+        if (request_target_is_root(req))
+            reply(server, req, HTTP_OK, "OK", hello, sizeof hello - 1);
+        else
+            reply(server, req, HTTP_NOTFOUND, "Not Found", not_found, sizeof not_found - 1);
+    } else if (method <= EVHTTP_REQ_PATCH) {
+        evhttp_add_header(evhttp_request_get_output_headers(req), "Allow", "GET, HEAD");
+        reply(server, req, HTTP_BADMETHOD, "Method Not Allowed", not_allowed,
+              sizeof not_allowed - 1);
+    } else {
+        reply(server, req, HTTP_NOTIMPLEMENTED, "Not Implemented", not_implemented,
+              sizeof not_implemented - 1);
+    }
+}
+
+/* evhttp goes on reading while it writes, to notice a client that leaves; without a mark, one that
+ * sends and never reads would fill the memory. */
+static struct bufferevent *make_bufferevent(struct event_base *base, void *arg)
+{
+    (void)arg;
+    struct bufferevent *bev = bufferevent_socket_new(base, -1, BEV_OPT_CLOSE_ON_FREE);
+    if (bev != NULL)
+        bufferevent_setwatermark(bev, EV_READ, 0, INPUT_MAX_BYTES);
+    return bev;
+}
+
+/* Out of descriptors or memory: the listener stays readable, and without a pause the loop would
+ * spin, a line of log each turn. */
+static void on_accept_error(struct evconnlistener *listener, void *arg)
+{
+    struct server *server = arg;
+    const struct timeval pause = {.tv_usec = ACCEPT_PAUSE_MS * 1000};
+    evconnlistener_disable(listener);
+    event_add(server->accept_again, &pause);
+}
+
+static void on_accept_pause_over(evutil_socket_t fd, short what, void *arg)
+{
+    (void)fd;
+    (void)what;
+    struct server *server = arg;
+    evconnlistener_enable(server->listener);
+}
+
+static void on_sigterm(evutil_socket_t fd, short what, void *arg)
+{
+    (void)fd;
+    (void)what;
+    struct server *server = arg;
+    event_base_loopbreak(server->base);
+}
+
+static struct event_base *make_base(void)
+{
+    struct event_config *config = event_config_new();
+    event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK | EVENT_BASE_FLAG_EPOLL_USE_CHANGELIST);
+    struct event_base *base = event_base_new_with_config(config);
+    event_config_free(config);
+    return base;
+}
+
+static void start_http(struct server *server, uint16_t port)
+{
+    int one = 1;
+    int fd = server_listen(port);
+
+    /* Accepted sockets inherit it; evhttp writes each pipelined answer by itself, and each would
+     * wait for the client to acknowledge the one before. */
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    server->http = evhttp_new(server->base);
+    evhttp_set_max_headers_size(server->http, HEAD_MAX_BYTES);
+    evhttp_set_max_body_size(server->http, BODY_MAX_BYTES);
+    evhttp_set_allowed_methods(server->http, ANY_METHOD);
+    evhttp_set_timeout(server->http, IDLE_TIMEOUT_S);
+    evhttp_set_bevcb(server->http, make_bufferevent, NULL);
+    evhttp_set_gencb(server->http, on_request, server);
+
+    server->listener = evconnlistener_new(server->base, NULL, NULL,
+                                          LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, 0, fd);
+    evconnlistener_set_error_cb(server->listener, on_accept_error);
+    evhttp_bind_listener(server->http, server->listener);
+}
+
+int main(int argc, char **argv)
+{
+    struct server_args args;
+    struct server server = {0};
+    char version[64];
+    snprintf(version, sizeof version, "libevent %s", event_get_version());
+    server_args_parse(&args, argc, argv, version);
+    server_ignore_sigpipe();
+
+    server.base = make_base();
+    if (server.base == NULL) {
+        fputs("cannot make an event loop\n", stderr);
+        return 1;
+    }
+    start_http(&server, args.port);
+    server.accept_again = evtimer_new(server.base, on_accept_pause_over, &server);
+    server.sigterm = evsignal_new(server.base, SIGTERM, on_sigterm, &server);
+    event_add(server.sigterm, NULL);
+
+    int failed = event_base_dispatch(server.base);
+
+    event_free(server.sigterm);
+    event_free(server.accept_again);
+    evhttp_free(server.http);
+    event_base_free(server.base);
+    return failed == 0 ? 0 : 1;
+}
