@@ -181,7 +181,7 @@ static unsigned boots_that_fit(const struct plan *plan, size_t entries)
 /* Told before the run, not by every row: servers and load generator each hold all connections. */
 static int check_file_limit(const struct plan *plan, struct err *err)
 {
-    const rlim_t beside = 256; /* a process's own files, and the record's */
+    const rlim_t beside = 64; /* a process's own files, and the record's */
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_max >= plan->connections + beside)
         return 0;
