@@ -6,12 +6,14 @@
 #include "hammer/ports.h"
 #include "trial/trial.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 static const char usage[] =
@@ -177,6 +179,21 @@ static unsigned boots_that_fit(const struct plan *plan, size_t entries)
     return boots < 1 ? 1 : (unsigned)(boots < plan->boots ? boots : plan->boots);
 }
 
+/* Told before the run, not by every row: servers and load generator each hold all connections. */
+static int check_file_limit(const struct plan *plan, struct err *err)
+{
+    const rlim_t beside = 64; /* a process's own files, and the record's */
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_max >= plan->connections + beside)
+        return 0;
+    return err_set(err, EMFILE,
+                   "-c %u needs %llu open files and the limit is %llu: raise it by "
+                   "`ulimit -Hn %llu` as root, or give a smaller -c",
+                   plan->connections, (unsigned long long)(plan->connections + beside),
+                   (unsigned long long)limit.rlim_max,
+                   (unsigned long long)(plan->connections + beside));
+}
+
 static int make_plan(const struct flags *flags, size_t entries, struct plan *plan, struct err *err)
 {
     uint32_t random_seed = 0;
@@ -192,6 +209,8 @@ static int make_plan(const struct flags *flags, size_t entries, struct plan *pla
     plan->connections = (unsigned)flags->connections;
     if (plan->connections == 0)
         plan->connections = plan->workload->connections;
+    if (check_file_limit(plan, err) != 0)
+        return -1;
     plan->budget_ns = flags->budget_ns;
     if (plan->budget_ns == 0)
         plan->budget_ns = (flags->quick ? QUICK_BUDGET_S : DEFAULT_BUDGET_S) * NS_PER_S;

@@ -49,17 +49,17 @@ has "hammer: nothing listens: the message" "$tmp/err" "127.0.0.1:1.*refused|refu
 
 (ulimit -n 256; show run plain -c 1000 $brief; echo "$status" >"$tmp/status")
 is "more connections than the file limit: exit status" "$(cat "$tmp/status")" 2
-has "more connections than the file limit: the remedy" "$tmp/err" "ulimit -n"
+has "more connections than the file limit: the remedy" "$tmp/err" "ulimit -H?n"
 (ulimit -n 256; show hammer -c 1000 -n 1 http://127.0.0.1:1/; echo "$status" >"$tmp/status")
 is "hammer: more connections than the file limit: exit status" "$(cat "$tmp/status")" 2
-has "hammer: more connections than the file limit: the remedy" "$tmp/err" "ulimit -n"
+has "hammer: more connections than the file limit: the remedy" "$tmp/err" "ulimit -H?n"
 
 conf=$root/servers/plain/entry.conf
 cp "$conf" "$tmp/good.conf"
-spoilt() { # TITLE REGEX: the manifest was spoilt; the message says where
+spoilt() { # TITLE REGEX: the manifest was spoilt; the message says where (a missing key has no line)
     show list
     is "$1: exit status" "$status" 1
-    has "$1: file, line and what is wrong" "$tmp/err" "servers/plain/entry.conf:[0-9]+:.*($2)"
+    has "$1: file, line and what is wrong" "$tmp/err" "servers/plain/entry.conf:([0-9]+:)? .*($2)"
     cp "$tmp/good.conf" "$conf"
 }
 echo 'colour = red' >>"$conf"
@@ -76,7 +76,7 @@ echo 'title = again' >>"$conf"
 spoilt "a manifest with a key twice" "title"
 echo 'no equals sign' >>"$conf"
 spoilt "a manifest with a line that is none" "no equals sign|="
-sed -i 's/^run = .*/run = {bin} {prot}/' "$conf"
+sed -i 's/ {port}$/ {prot}/' "$conf"
 spoilt "a manifest with an unknown placeholder" "prot"
 sed -i 's/^layer = .*/layer = cake/' "$conf"
 spoilt "a manifest with an unknown layer" "cake"
@@ -91,6 +91,7 @@ done
 show --version
 has "--version" "$tmp/out" "^showdown [0-9a-f.v]+"
 
+rm -rf "$root/results"
 show report "$root/nowhere"
 is "report of a folder that is not there: exit status" "$status" 1
 has "report of a folder that is not there: the message" "$tmp/err" "nowhere"
@@ -106,8 +107,9 @@ mv "$root/servers" "$tmp/no-servers"
 mkdir "$root/servers"
 show run
 is "no entry at all: exit status" "$status" 1
-has "no entry at all: the message" "$tmp/err" "no entry"
-manifest unready 'no-such-program-anywhere' --port '{port}'
+has "no entry at all: the message" "$tmp/err" "servers holds an entry.conf"
+manifest unready no-such-program --port '{port}'
+echo 'needs = no-such-program' >>"$root/servers/unready/entry.conf"
 show run $brief
 is "no entry ready: exit status" "$status" 1
 has "no entry ready: the message" "$tmp/err" "ready|can run"
