@@ -28,7 +28,7 @@ is "its program is there" "$([ -x "$tmp/build/servers/throwaway" ]; echo $?)" 0
 show list
 has "list names it" "$tmp/out" "throwaway"
 show run $brief --format json
-is "run: exit status" "$status" 0
+exits "run: exit status" 0
 row "its row is there, ranked" "$tmp/out" throwaway '.status == "ranked" and .req_per_s > 0'
 show report
 has "its row is in the table" "$tmp/out" "throwaway"
