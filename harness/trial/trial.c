@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { IDLE_DESCRIPTORS = 256 }; /* a server's own files, beside its connections */
 
@@ -167,7 +168,8 @@ static void falls_idle(struct contender *c)
 
 static int spawn(struct trial *trial, struct contender *c, struct err *err)
 {
-    uint64_t seed = trial->plan->seed + trial->boot * UINT64_C(7919) +
+    /* Ports alone are not of the seed: two runs of one seed may go on side by side. */
+    uint64_t seed = (uint64_t)getpid() + trial->boot * UINT64_C(7919) +
                     (uint64_t)(c - trial->contenders) * UINT64_C(104729);
     int status = server_free_port(seed, &c->port, err);
     if (status == 0)
