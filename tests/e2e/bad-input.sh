@@ -1,6 +1,6 @@
 #!/bin/bash
 # Bad input: a message that names the thing and the remedy, exit status 2, nothing written.
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib.bash"
 
 entry plain plain
 entry planet plain

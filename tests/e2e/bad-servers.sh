@@ -1,7 +1,7 @@
 #!/bin/bash
 # Servers that do not start, die, hang, fork, flood or do not end: each row says what happened with
 # the last lines that the server printed, the others are measured, nothing is left behind.
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib.bash"
 
 failed() { # ENTRY REASON-REGEX
     row "$1: not ranked" "$tmp/run.json" "$1" \

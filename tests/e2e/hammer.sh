@@ -1,7 +1,7 @@
 #!/bin/bash
 # hammer against stub servers, with both engines: the counts always add up, and are exactly what the
 # stub did.
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib.bash"
 
 hammer() { # ARGUMENT...: $status, and the object in $tmp/out
     show hammer "http://127.0.0.1:$port/" --engine "$engine" --json "$@"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Ctrl-C, SIGTERM and SIGKILL in the middle of a run: the record is kept, the partial table printed
 # where that is possible, nothing is left behind, and the run can be taken up again.
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib.bash"
 set -m # each background job is a process group of its own, as in a terminal
 
 entry plain plain

@@ -1,6 +1,6 @@
 #!/bin/bash
 # The machine is not as wanted: one core, a full disk, no root, no node, no library, a port in use.
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib.bash"
 
 entry plain plain
 entry other plain

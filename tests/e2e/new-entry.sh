@@ -1,7 +1,7 @@
 #!/bin/bash
 # Adding an entry touches one folder: a copy of the tree gets a throwaway entry in C, make builds
 # it, run shows its row, and no other file has changed.
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib.bash"
 
 cp -r "$repository/Makefile" "$repository/harness" "$repository/scripts" "$tmp/root/"
 cp -r "$repository/servers/common" "$repository/servers/entry.mk" "$root/servers/"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # What is planted in time must be reported: delays, slow answers at their rank, a slower server.
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib.bash"
 
 entry plain plain
 entry late delay 5
@@ -46,8 +46,12 @@ ratio=$(jq -n --argjson a "$(field "$tmp/slow.json" slow-0 cpu_us_per_req)" \
     --argjson b "$(field "$tmp/slow.json" slow-50 cpu_us_per_req)" '$b / $a' 2>&1)
 jq -n "{ratio: $ratio}" >"$tmp/ratio.json" 2>/dev/null
 json "50% more CPU time a request is found" "$tmp/ratio.json" '.ratio > 1.2 and .ratio < 1.9'
-row "its share of the faster one is below 1 beyond doubt" "$tmp/slow.json" slow-50 \
-    '.share_of_limit_high < 1 and .share_of_limit > 0.4'
+if jq -e 'any(.entries[]; .foreign > 0.5)' "$tmp/slow.json" >/dev/null; then
+    skip "its share of the faster one is below 1 beyond doubt" "others had over half of both cores"
+else
+    row "its share of the faster one is below 1 beyond doubt" "$tmp/slow.json" slow-50 \
+        '.share_of_limit_high < 1 and .share_of_limit > 0.4'
+fi
 rm -r "$root/servers/slow-0"
 
 entry restless restless 30

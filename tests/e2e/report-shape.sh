@@ -1,7 +1,7 @@
 #!/bin/bash
 # report: the JSON object has the keys and units that it promises, a figure not known is absent, and
 # every format is made from the record alone, byte for byte the same each time.
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib.bash"
 
 entry plain plain
 entry late delay 1

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Answers that are right in an unusual shape are right: the entry is ranked and its bytes counted.
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib.bash"
 
 head='HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\n'
 plain_bytes=$(printf "${head}Content-Length: 12\r\n\r\nHello World\n" | wc -c)

@@ -1,7 +1,7 @@
 #!/bin/bash
 # A server that answers wrongly is not ranked: its row says what was expected and what came, its
 # errors are counted, the others are measured, and the exit status says that something failed.
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib.bash"
 
 failed() { # ENTRY REASON-REGEX
     row "$1: failed, not ranked" "$tmp/run.json" "$1" '.status == "failed" and (has("rank") | not)'
