@@ -106,7 +106,9 @@ local function parse_headers(text)
   return headers
 end
 
-local function request_meta(version)
+-- What most requests have alike stands here and not in each: a table of four fields is made in one
+-- step, and a fifth would make it grow.
+local function request_meta(version, complete)
   return {
     __index = function(self, key)
       if key == 'headers' then
@@ -115,13 +117,16 @@ local function request_meta(version)
         return headers
       elseif key == 'httpVersion' then
         return version
+      elseif key == 'complete' then
+        return complete
       end
       return IncomingMessage[key]
     end,
   }
 end
 
-local request_metas = { [0] = request_meta('1.0'), request_meta('1.1') }
+local with_body = { [0] = request_meta('1.0', false), request_meta('1.1', false) }
+local without_body = { [0] = request_meta('1.0', true), request_meta('1.1', true) }
 
 local function is_wanted(req)
   return req:listenerCount('data') > 0 or req:listenerCount('end') > 0
@@ -404,7 +409,7 @@ function callbacks.request(socket, method, url, head, minor, ended)
     url = url,
     socket = socket,
     _head = head,
-  }, request_metas[minor] or request_metas[1])
+  }, (ended and without_body or with_body)[minor])
   local res = setmetatable({
     socket = socket,
     _conn = socket._conn,
@@ -418,11 +423,8 @@ function callbacks.request(socket, method, url, head, minor, ended)
     return res:finish()
   end
   socket._onRequest(req, res)
-  if ended then
-    req.complete = true
-    if req.handlers then
-      flow(req)
-    end
+  if ended and req.handlers then
+    flow(req)
   end
 end
 
