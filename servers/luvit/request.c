@@ -25,6 +25,7 @@ static int on_message_begin(llhttp_t *parser)
     c->request.trailer_bytes = 0;
     c->request.hosts = 0;
     c->request.begun = true;
+    c->request.begun_ms = c->active_ms;
     c->request.says_close = c->request.says_keep_alive = c->request.expects_continue = false;
     c->request.head_done = c->request.called = c->request.done = false;
     reply_reset(c);

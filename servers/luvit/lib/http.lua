@@ -25,6 +25,7 @@ local C = ffi.C
 local RESUME, FULL, TOO_LONG = 1, 2, 4
 local QUEUE_MAX = 64 * 1024 -- body bytes kept for a handler that does not take them yet
 local LINGER_MS = 1000
+local SWEEP_MS = 5000 -- how often stale connections are looked for
 local BACKLOG = 65535 -- the kernel cuts it to net.core.somaxconn
 
 local methods = { [0] = 'DELETE', 'GET', 'HEAD', 'POST', 'PUT', 'CONNECT', 'OPTIONS', 'TRACE',
@@ -399,6 +400,27 @@ run_ready = function()
   end
 end
 
+-- One timer for all connections, which keeps nobody waiting: it does not hold the loop.
+local sockets = {}
+local sweeper
+
+local function sweep()
+  for socket in pairs(sockets) do
+    if connection.is_stale(socket._pointer) then
+      socket:destroy()
+    end
+  end
+end
+
+local function watch(socket)
+  sockets[socket] = true
+  if not sweeper then
+    sweeper = uv.new_timer()
+    uv.timer_start(sweeper, SWEEP_MS, SWEEP_MS, sweep)
+    uv.unref(sweeper)
+  end
+end
+
 -- What the connection module calls
 
 local callbacks = {}
@@ -474,6 +496,7 @@ function callbacks.linger(socket)
 end
 
 function callbacks.closed(socket)
+  sockets[socket] = nil
   socket._conn = nil
   uv.close(socket._handle)
   if socket._linger then
@@ -517,6 +540,7 @@ local function accept(server)
   socket._onRequest = server._onRequest
   socket._pointer = connection.attach(handle, socket)
   socket._conn = ffi.cast(connection_pointer, socket._pointer)
+  watch(socket)
   if server.handlers then
     server:emit('connection', socket)
   end
