@@ -526,8 +526,12 @@ function Server:listen(port, host, callback)
     host, callback = nil, host
   end
   host = host or '0.0.0.0'
+  port = tonumber(port)
+  if not port or port < 0 or port > 65535 or port % 1 ~= 0 then
+    error('a port is a number from 0 to 65535', 2)
+  end
   self._handle = uv.new_tcp()
-  local ok, problem = uv.tcp_bind(self._handle, host, tonumber(port))
+  local ok, problem = uv.tcp_bind(self._handle, host, port)
   if ok then
     uv.tcp_nodelay(self._handle, true) -- accepted sockets inherit it
     ok, problem = uv.listen(self._handle, BACKLOG, function(failure)
@@ -537,7 +541,7 @@ function Server:listen(port, host, callback)
     end)
   end
   if not ok then
-    error('cannot listen on ' .. host .. ':' .. tostring(port) .. ': ' .. problem, 2)
+    error('cannot listen on ' .. host .. ':' .. port .. ': ' .. problem, 2)
   end
   if callback then
     local timer = uv.new_timer()

@@ -831,7 +831,7 @@ static void the_keeper_sleeps(void **state)
 static void the_harness_s_memory_is_not_the_server_s(void **state)
 {
     (void)state;
-    size_t size = 160 << 20;
+    size_t size = 120 << 20;
     void *ballast =
         mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
     assert_ptr_not_equal(ballast, MAP_FAILED);
