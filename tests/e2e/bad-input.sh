@@ -47,11 +47,18 @@ show hammer -c 1 -n 1 http://127.0.0.1:1/
 exits "hammer: nothing listens: exit status" 1
 has "hammer: nothing listens: the message" "$tmp/err" "127.0.0.1:1.*refused|refused.*127.0.0.1:1"
 
-(ulimit -n 256; show run plain -c 1000 $brief; echo "$status" >"$tmp/status")
-is "more connections than the file limit: exit status" "$(cat "$tmp/status")" 2
+# Root may raise the limit, so another user asks.
+limited() { # ARGUMENT...
+    local as=
+    [ "$(id -u)" != 0 ] || as="setpriv --reuid 65534 --regid 65534 --clear-groups"
+    (ulimit -n 256; $as "$showdown" --root "$root" "$@") >"$tmp/out" 2>"$tmp/err" </dev/null
+    status=$?
+}
+limited run plain -c 1000 $brief
+exits "more connections than the file limit: exit status" 2
 has "more connections than the file limit: the remedy" "$tmp/err" "ulimit -H?n"
-(ulimit -n 256; show hammer -c 1000 -n 1 http://127.0.0.1:1/; echo "$status" >"$tmp/status")
-is "hammer: more connections than the file limit: exit status" "$(cat "$tmp/status")" 2
+limited hammer -c 1000 -n 1 http://127.0.0.1:1/
+exits "hammer: more connections than the file limit: exit status" 2
 has "hammer: more connections than the file limit: the remedy" "$tmp/err" "ulimit -H?n"
 
 conf=$root/servers/plain/entry.conf
