@@ -1,6 +1,6 @@
 /* The keeper's side of a server, and what it shares with the harness. Private to entry/.
  *
- * The harness forks the keeper, the keeper forks the server. They share one page of memory, into
+ * The harness forks the keeper, the keeper forks the server. They share a piece of memory, into
  * which the keeper writes what it sees, and a socket, over which the harness sends a wish or is
  * found to be gone (end of file). The keeper ends when the last process of the tree has ended.
  * Since the harness may have threads, the keeper calls only what is async-signal-safe

@@ -1,9 +1,9 @@
 /* libevent's bufferevent under llhttp; beside the libevent entry it tells what evhttp costs.
  *
- * The read callback parses the input where it lies and writes the answers into room reserved in an
- * evbuffer of our own, which evbuffer_write() sends at once. bufferevent_write() would arm EV_WRITE
- * instead, and cost two epoll_ctl() and one more epoll_wait() a request; so it gets only what a
- * client is too slow to take, and reading stops until that is gone.
+ * The read callback parses the input where it lies and sends the answers at once.
+ * bufferevent_write() would arm EV_WRITE instead, and cost two epoll_ctl() and one more
+ * epoll_wait() a request; so it gets only what a client is too slow to take, and reading stops
+ * until that is gone.
  */
 #include "../common/http1.h"
 #include "../common/reply.h"
@@ -42,7 +42,6 @@ struct connection {
 static struct event_base *base;
 static struct evconnlistener *listener;
 static struct event *accept_timer;
-static struct evbuffer *out;
 static struct connection *connections;
 
 static time_t now_s(void)
@@ -78,9 +77,6 @@ static void connection_finish(struct connection *c)
 static void on_rest_written(struct bufferevent *events, void *data)
 {
     struct connection *c = data;
-    if (evbuffer_get_length(bufferevent_get_output(events)) > 0)
-        return;
-    bufferevent_disable(events, EV_WRITE);
     c->active_s = now_s();
     if (c->http.closing)
         connection_finish(c);
@@ -88,50 +84,44 @@ static void on_rest_written(struct bufferevent *events, void *data)
         bufferevent_enable(events, EV_READ);
 }
 
-static void answers_send(struct connection *c)
+static void answers_send(struct connection *c, const char *text, size_t bytes)
 {
-    int sent = evbuffer_write(out, bufferevent_getfd(c->events));
-    if (sent < 0 && errno != EAGAIN && errno != EINTR) {
-        evbuffer_drain(out, evbuffer_get_length(out));
-        connection_close(c);
-    } else if (evbuffer_get_length(out) > 0) {
+    ssize_t sent = send(bufferevent_getfd(c->events), text, bytes, 0);
+    if (sent == (ssize_t)bytes) {
+        if (c->http.closing)
+            connection_finish(c);
+    } else if (sent >= 0 || errno == EAGAIN || errno == EINTR) {
+        size_t done = sent < 0 ? 0 : (size_t)sent;
         bufferevent_disable(c->events, EV_READ);
-        bufferevent_enable(c->events, EV_WRITE);
-        bufferevent_write_buffer(c->events, out);
-    } else if (c->http.closing) {
-        connection_finish(c);
+        bufferevent_write(c->events, text + done, bytes - done);
+    } else {
+        connection_close(c);
     }
 }
 
-/* Parses one stretch of the input and puts its answers into `out`. */
-static void stretch_feed(struct connection *c, const char *in, size_t bytes)
-{
-    struct evbuffer_iovec room;
-    if (evbuffer_reserve_space(out, HTTP1_OUT_BYTES((ev_ssize_t)bytes), &room, 1) != 1)
-        abort();
-    room.iov_len = http1_feed(&c->http, in, bytes, room.iov_base);
-    evbuffer_commit_space(out, &room, 1);
-    if (c->http.progress)
-        c->active_s = now_s();
-}
-
+/* Takes all of the input each time, so a read of at most READ_BYTES is all there is. */
 static void on_read(struct bufferevent *events, void *data)
 {
+    static char out[HTTP1_OUT_BYTES(READ_BYTES)];
     struct connection *c = data;
-    struct evbuffer *in = bufferevent_get_input(events);
-    struct evbuffer_iovec stretch;
-    if (!c->lingering)
-        reply_refresh();
-    while (!c->lingering && !c->http.closing && evbuffer_peek(in, -1, NULL, &stretch, 1) > 0) {
-        stretch_feed(c, stretch.iov_base, stretch.iov_len);
-        evbuffer_drain(in, stretch.iov_len);
+    struct evbuffer *input = bufferevent_get_input(events);
+    size_t in_bytes = evbuffer_get_length(input);
+    if (c->lingering) {
+        evbuffer_drain(input, in_bytes);
+        return;
     }
-    if (c->http.closing) {
-        c->http.linger |= evbuffer_get_length(in) > 0;
-        evbuffer_drain(in, evbuffer_get_length(in));
+    reply_refresh();
+    const char *in = (const char *)evbuffer_pullup(input, -1);
+    if (!in) {
+        connection_close(c);
+        return;
     }
-    if (evbuffer_get_length(out) > 0)
-        answers_send(c);
+    size_t out_bytes = http1_feed(&c->http, in, in_bytes, out);
+    evbuffer_drain(input, in_bytes);
+    if (c->http.progress)
+        c->active_s = now_s();
+    if (out_bytes > 0)
+        answers_send(c, out, out_bytes);
 }
 
 static void on_event(struct bufferevent *events, short what, void *data)
@@ -165,8 +155,8 @@ static void on_connection(struct evconnlistener *from, evutil_socket_t fd, struc
     if (c->next)
         c->next->link = &c->next;
     connections = c;
+    bufferevent_set_max_single_read(events, READ_BYTES);
     bufferevent_setcb(events, on_read, on_rest_written, on_event, c);
-    bufferevent_disable(events, EV_WRITE);
     bufferevent_enable(events, EV_READ);
 }
 
@@ -223,12 +213,11 @@ int main(int argc, char **argv)
     reply_init();
 
     base = event_base_new();
-    out = evbuffer_new();
     listener = base ? evconnlistener_new(base, on_connection, NULL,
                                          LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, 0,
                                          server_listen(args.port))
                     : NULL;
-    if (!base || !out || !listener) {
+    if (!base || !listener) {
         fputs("libevent: cannot start\n", stderr);
         return 1;
     }
@@ -246,7 +235,6 @@ int main(int argc, char **argv)
     event_free(sweep_timer);
     event_free(accept_timer);
     evconnlistener_free(listener);
-    evbuffer_free(out);
     event_base_free(base);
     libevent_global_shutdown();
     return 0;

@@ -99,12 +99,10 @@ static bool is_persistent(const h2o_req_t *req)
  * to them, as the capacity is used up. */
 static h2o_headers_t make_headers(bool with_allow)
 {
-    static h2o_header_t lines[2];
-
-    lines[0].name = &H2O_TOKEN_CONTENT_TYPE->buf;
-    lines[0].value = h2o_iovec_init(H2O_STRLIT("text/plain"));
-    lines[1].name = &H2O_TOKEN_ALLOW->buf;
-    lines[1].value = h2o_iovec_init(H2O_STRLIT("GET, HEAD"));
+    static h2o_header_t lines[] = {
+        {.name = &H2O_TOKEN_CONTENT_TYPE->buf, .value = {H2O_STRLIT("text/plain")}},
+        {.name = &H2O_TOKEN_ALLOW->buf, .value = {H2O_STRLIT("GET, HEAD")}},
+    };
     size_t count = with_allow ? 2 : 1;
     return (h2o_headers_t){.entries = lines, .size = count, .capacity = count};
 }
