@@ -135,15 +135,30 @@ static int fail_contender(struct trial *trial, struct contender *c, const char *
     return status != 0 ? status : stop_status;
 }
 
+/* A process that ends closes its sockets some milliseconds before anyone can see that it has
+ * ended, more under load: a server that went wrong gets a moment to be found dead. */
+static bool has_ended(const struct contender *c, char *detail, size_t detail_bytes)
+{
+    uint64_t deadline_ns = clock_now_ns() + 300 * NS_PER_MS;
+    detail[0] = '\0';
+    if (c->server == NULL)
+        return false;
+    while (server_poll(c->server, detail, detail_bytes) == SERVER_RUNNING) {
+        if (clock_now_ns() >= deadline_ns)
+            return false;
+        clock_sleep_until_ns(clock_now_ns() + 5 * NS_PER_MS);
+    }
+    return true;
+}
+
 /* Names what happened to a server that went wrong: if it ended, that comes first. */
 static int fail_because(struct trial *trial, struct contender *c, const char *when,
                         const char *reason, struct err *err)
 {
-    char detail[256] = "";
-    bool lives =
-        c->server == NULL || server_poll(c->server, detail, sizeof detail) == SERVER_RUNNING;
-    char *text = lives ? mem_format("%s: %s", when, reason)
-                       : mem_format("%s: the server %s (%s)", when, detail, reason);
+    char detail[256];
+    char *text = has_ended(c, detail, sizeof detail)
+                     ? mem_format("%s: the server %s (%s)", when, detail, reason)
+                     : mem_format("%s: %s", when, reason);
     int status = fail_contender(trial, c, text, err);
     free(text);
     return status;

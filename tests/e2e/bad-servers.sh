@@ -38,12 +38,13 @@ entry forks forks
 entry fork-child fork-child
 entry stubborn ignore-term
 entry floods flood-stderr
+entry sleepy delay 300
 manifest absent "$tmp/build/no-such-program" --port '{port}'
 manifest misused "$stub" no-such-mode --port '{port}'
 show run -c 8 $brief --format json
 cp "$tmp/out" "$tmp/run.json"
 exits "the exit status says that an entry failed" 1
-json "every entry has a row" "$tmp/run.json" '.entries | length == 10'
+json "every entry has a row" "$tmp/run.json" '.entries | length == 11'
 for name in plain patient; do
     row "$name: ranked" "$tmp/run.json" "$name" '.status == "ranked"'
 done
@@ -54,6 +55,7 @@ failed silent 'not ready|no answer|listen|within'
 failed silent 'listens on nothing'
 failed floods 'wrote|flood'
 failed floods 'one of very many lines'
+failed sleepy 'no answer within .*slice.*--slice'
 failed absent 'no-such-program'
 failed misused 'status 2'
 failed forks 'exited|fork|background|ended'

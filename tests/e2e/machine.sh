@@ -105,6 +105,28 @@ is "serve: the server ends by itself, exit status" "$?" 1
 has "serve: the server ends by itself, the reason" "$tmp/err" "status 3"
 rm -r "$root/servers/exits"
 
+# No io_uring: refused as by Docker's seccomp profile (EPERM), or a kernel without it (ENOSYS).
+if "$build/stubs/no-uring" 1 true 2>/dev/null; then
+    serve_stub plain
+    for refusal in 1 38; do
+        "$build/stubs/no-uring" "$refusal" "$showdown" hammer "http://127.0.0.1:$port/" -n 100 -c 4 \
+            --json >"$tmp/out" 2>"$tmp/err"
+        json "io_uring refused with errno $refusal: hammer takes epoll and says why" "$tmp/out" \
+            '.engine == "epoll" and (.engine_reason | test("io_uring")) and .valid == 100'
+        "$build/stubs/no-uring" "$refusal" "$showdown" hammer "http://127.0.0.1:$port/" -n 100 -c 4 \
+            --engine io_uring >"$tmp/out" 2>"$tmp/err"
+        is "io_uring refused with errno $refusal, but asked for: exit status" "$?" 1
+        has "io_uring refused with errno $refusal, but asked for: the message" "$tmp/err" "io_uring"
+    done
+    stop_stub
+    "$build/stubs/no-uring" 1 "$showdown" --root "$root" --build "$tmp/build" run $brief \
+        --format json >"$tmp/out" 2>"$tmp/err" </dev/null
+    is "io_uring refused: run ends well" "$?" 0
+    json "io_uring refused: both ranked" "$tmp/out" '[.entries[].status] == ["ranked", "ranked"]'
+else
+    skip "io_uring refused" "seccomp filters are refused here"
+fi
+
 if [ "$(id -u)" = 0 ]; then
     rm -rf "$root/results"
     chmod 777 "$root"

@@ -37,4 +37,14 @@ show run plain three-writes -w close -c 8 $brief --format json
 exits "close: the run ends well" 0
 json "close: both are ranked" "$tmp/out" '[.entries[].status] == ["ranked", "ranked"]'
 json "close: no errors" "$tmp/out" 'all(.entries[]; .errors == 0)'
+if [ "$(ulimit -Hn)" = unlimited ] || [ "$(ulimit -Hn)" -ge 2100 ]; then
+    show run plain -c 2000 $brief --format json
+    exits "2000 connections: the run ends well" 0
+    row "2000 connections: ranked without an error" "$tmp/out" plain \
+        '.status == "ranked" and .errors == 0'
+    json "2000 connections: all were open at once" <(jq -s . "$root/results/latest/slices.jsonl") \
+        'all(.[] | select(.type == "slice"); .connections == 2000)'
+else
+    skip "2000 connections" "the file limit is $(ulimit -Hn)"
+fi
 nothing_left "nothing is left behind"
