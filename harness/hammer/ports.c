@@ -1,5 +1,7 @@
 #include "hammer/ports.h"
 
+#include "hammer/worker.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -83,9 +85,8 @@ int ports_plan(const struct hammer_config *config, struct in_addr *sources, unsi
     unsigned ports = ports_of_one_address();
     unsigned taken = time_waits();
     unsigned need = config->connections;
-    bool loopback = ntohl(config->address.sin_addr.s_addr) >> 24 == 127;
     *count = 0;
-    if (!loopback) {
+    if (!load_is_loopback(config)) {
         if (need <= ports && (!config->close_each || need + taken <= ports))
             return 0;
         return err_set(

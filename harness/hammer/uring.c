@@ -23,7 +23,8 @@
 
 #define SQ_ENTRIES       512
 #define CQ_ENTRIES       4096
-#define BUFFER_BYTES     4096
+#define BUFFER_BYTES     4160 /* 65 cache lines: at 4096, all beginnings would share a cache set */
+#define PAGE_BYTES       4096
 #define BUFFERS_MIN      64
 #define BUFFERS_MAX      2048
 #define BUFFER_GROUP     0
@@ -100,7 +101,7 @@ static void buffers_tell(struct uring_state *state)
 static int buffers_open(struct uring_state *state, unsigned count, struct err *err)
 {
     size_t ring_bytes = count * sizeof(struct io_uring_buf);
-    ring_bytes = (ring_bytes + BUFFER_BYTES - 1) / BUFFER_BYTES * BUFFER_BYTES;
+    ring_bytes = (ring_bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
     state->buffer_count = count;
     state->buffers_bytes = ring_bytes + (size_t)count * BUFFER_BYTES;
     void *map = mmap(NULL, state->buffers_bytes, PROT_READ | PROT_WRITE,
