@@ -101,12 +101,10 @@ $(BUILD)/bench/%: tests/bench/%.c Makefile
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(harness_cflags) $(LDFLAGS) -MMD -MP -o $@ $< $(harness_libs)
 
-## make bench-hammer  our load generator beside wrk and h2load (ROUNDS=10 SECONDS=1 CASES="64 256 1000 p16")
+## make bench-hammer  our load generator beside wrk and h2load (ROUNDS=10 CASES="64 256 1000 p16")
 .PHONY: bench-hammer
 bench-hammer:
-	@scripts/setup bench limit-epoll
-	@$(MAKE) --no-print-directory $(BUILD)/showdown entry-limit-epoll $(BUILD)/bench/hammer
-	@$(BUILD)/bench/hammer $(BUILD)/showdown $(BUILD)/servers/limit-epoll $(or $(PORT),8127) $(or $(ROUNDS),10) $(or $(SECONDS),1) $(CASES)
+	@BUILD=$(BUILD) ROUNDS=$(ROUNDS) CASES="$(CASES)" tests/bench/hammer.sh
 
 ## make test          installs what is missing, builds, checks style and layers, runs every test
 .PHONY: test
