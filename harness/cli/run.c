@@ -6,14 +6,12 @@
 #include "hammer/ports.h"
 #include "trial/trial.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 static const char usage[] =
@@ -179,21 +177,6 @@ static unsigned boots_that_fit(const struct plan *plan, size_t entries)
     return boots < 1 ? 1 : (unsigned)(boots < plan->boots ? boots : plan->boots);
 }
 
-/* Told before the run, not by every row: servers and load generator each hold all connections. */
-static int check_file_limit(const struct plan *plan, struct err *err)
-{
-    const rlim_t beside = 64; /* a process's own files, and the record's */
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_max >= plan->connections + beside)
-        return 0;
-    return err_set(err, EMFILE,
-                   "-c %u needs %llu open files and the limit is %llu: raise it by "
-                   "`ulimit -Hn %llu` as root, or give a smaller -c",
-                   plan->connections, (unsigned long long)(plan->connections + beside),
-                   (unsigned long long)limit.rlim_max,
-                   (unsigned long long)(plan->connections + beside));
-}
-
 static int make_plan(const struct flags *flags, size_t entries, struct plan *plan, struct err *err)
 {
     uint32_t random_seed = 0;
@@ -209,8 +192,6 @@ static int make_plan(const struct flags *flags, size_t entries, struct plan *pla
     plan->connections = (unsigned)flags->connections;
     if (plan->connections == 0)
         plan->connections = plan->workload->connections;
-    if (check_file_limit(plan, err) != 0)
-        return -1;
     plan->budget_ns = flags->budget_ns;
     if (plan->budget_ns == 0)
         plan->budget_ns = (flags->quick ? QUICK_BUDGET_S : DEFAULT_BUDGET_S) * NS_PER_S;
@@ -222,6 +203,7 @@ static int make_plan(const struct flags *flags, size_t entries, struct plan *pla
     plan->engine = flags->engine;
     plan->boots = flags->quick ? QUICK_BOOTS : DEFAULT_BOOTS;
     plan->boots = flags->boots > 0 ? (unsigned)flags->boots : boots_that_fit(plan, entries);
+    /* Told before the run, not by every row. */
     const struct hammer_config need = {.connections = plan->connections, .threads = 1};
     return ports_reserve_files(&need, err);
 }

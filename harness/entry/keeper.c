@@ -11,6 +11,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -259,12 +260,15 @@ static void ask_to_end(struct keeper *keeper)
     kill(keeper->server, SIGCONT); /* a stopped one could not hear it */
 }
 
-/* A byte: end the server. End of file: the harness is gone. */
+/* The harness has a wish; at the end of file it is gone. */
 static void hear(struct keeper *keeper)
 {
-    char byte;
-    ssize_t got = read(keeper->control, &byte, 1);
-    if (got == 1)
+    char wish;
+    ssize_t got = read(keeper->control, &wish, 1);
+    if (got == 1 && wish == KEEPER_FLUSH) {
+        read_output(keeper);
+        send(keeper->control, &wish, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+    } else if (got == 1)
         ask_to_end(keeper);
     else if (got == 0 || (errno != EINTR && errno != EAGAIN))
         kill_tree(keeper);
@@ -314,17 +318,12 @@ static void watch(struct keeper *keeper)
 
 /* ---- the keeper's start */
 
-static int later(int a, int b)
+/* Closes all but the two: sockets of the hammer and of other keepers must not live on here. */
+static void keep_only(int a, int b)
 {
-    return a > b ? a : b;
-}
-
-/* Closes all but the three: sockets of the hammer and of other keepers must not live on here. */
-static void keep_only(int a, int b, int c)
-{
-    int last = later(a, later(b, c));
+    int last = a > b ? a : b;
     for (int fd = 3; fd < last; fd++)
-        if (fd != a && fd != b && fd != c)
+        if (fd != a && fd != b)
             close(fd);
     if (close_range((unsigned)last + 1, ~0U, 0) == 0)
         return;
@@ -345,28 +344,34 @@ static void take_null_device(void)
 
 void keeper_run(const struct keeper_setup *setup)
 {
-    struct keeper keeper = {
-        .report = setup->report, .control = setup->control, .output = setup->output[0]};
     struct sigaction standard = {.sa_handler = SIG_DFL};
     sigaction(SIGCHLD, &standard, NULL); /* ignored, it would reap children unseen */
-    sigset_t child;
-    sigemptyset(&child);
-    sigaddset(&child, SIGCHLD);
-    keeper.signals = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
     setsid();
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     prctl(PR_SET_NAME, "showdown-keeper");
 
     pid_t self = getpid();
-    pid_t server = keeper.signals >= 0 ? _Fork() : -1;
+    pid_t server = _Fork();
     if (server == 0)
         become_server(setup, self);
     if (server < 0)
         fail(setup, KEEPER_FORK);
-    keeper.server = server;
     atomic_store(&setup->report->server, server);
     take_null_device();
-    keep_only(keeper.control, keeper.signals, keeper.output);
+    keep_only(setup->control, setup->output[0]);
+
+    /* Only now, since it might have been 0, 1 or 2. A SIGCHLD that came before is pending. */
+    sigset_t child;
+    sigemptyset(&child);
+    sigaddset(&child, SIGCHLD);
+    int signals = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (signals < 0)
+        _exit(1); /* and the server with it (PR_SET_PDEATHSIG) */
+    struct keeper keeper = {.report = setup->report,
+                            .control = setup->control,
+                            .output = setup->output[0],
+                            .signals = signals,
+                            .server = server};
     watch(&keeper);
     _exit(0);
 }

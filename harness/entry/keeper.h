@@ -1,8 +1,8 @@
 /* The keeper's side of a server, and what it shares with the harness. Private to entry/.
  *
- * The harness forks the keeper, the keeper forks the server. They share one page of memory, into
- * which the keeper writes what it sees, and a socket, over which the harness says stop (a byte) or
- * is found to be gone (end of file). The keeper ends when the last process of the tree has ended.
+ * The harness forks the keeper, the keeper forks the server. They share a piece of memory, into
+ * which the keeper writes what it sees, and a socket, over which the harness sends a wish or is
+ * found to be gone (end of file). The keeper ends when the last process of the tree has ended.
  * Since the harness may have threads, the keeper calls only what is async-signal-safe
  * (signal-safety(7)): no stdio, no allocation.
  */
@@ -16,6 +16,9 @@
 #define KEEPER_TERM_NS  UINT64_C(2000000000) /* from SIGTERM to SIGKILL; the contract's 2 s */
 #define KEEPER_GRACE_NS UINT64_C(200000000)  /* for descendants when the main process has ended */
 #define KEEPER_KILL_NS  UINT64_C(5000000000) /* after which what SIGKILL does not end is left */
+
+#define KEEPER_STOP  'T' /* SIGTERM, and what follows */
+#define KEEPER_FLUSH 'F' /* read what output there is, then send the byte back */
 
 struct keeper_report {
     _Atomic pid_t server;

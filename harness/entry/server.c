@@ -196,11 +196,28 @@ int server_start(const struct server_start *start, struct server **server, struc
 }
 
 /* The keeper ends with the tree; when it ended and left the server as running, something killed
- * the keeper, and the kernel the server (PR_SET_PDEATHSIG). */
+ * the keeper, and the kernel the server (PR_SET_PDEATHSIG). Takes late answers off the socket. */
 static bool keeper_is_gone(const struct server *server)
 {
-    char byte;
-    return recv(server->control, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+    char bytes[16];
+    ssize_t got;
+    while ((got = recv(server->control, bytes, sizeof bytes, MSG_DONTWAIT)) > 0)
+        continue;
+    return got == 0;
+}
+
+#define FLUSH_LIMIT_MS 500
+
+/* What a server wrote before it was seen to do something wrong is in the pipe, but the keeper may
+ * not have run since. */
+static void flush_output(const struct server *server)
+{
+    const char wish = KEEPER_FLUSH;
+    if (keeper_is_gone(server) || send(server->control, &wish, 1, MSG_NOSIGNAL) != 1)
+        return;
+    struct pollfd control = {.fd = server->control, .events = POLLIN};
+    poll(&control, 1, FLUSH_LIMIT_MS);
+    keeper_is_gone(server);
 }
 
 static void describe_end(const struct keeper_report *report, char *detail, size_t size)
@@ -304,6 +321,7 @@ void server_output(struct server *server, char *text, size_t bytes)
 {
     if (bytes == 0)
         return;
+    flush_output(server);
     size_t room = bytes - 1 < SERVER_OUTPUT_KEEP ? bytes - 1 : SERVER_OUTPUT_KEEP;
     size_t size = copy_output(server->report, text, room);
     bool cut = atomic_load(&server->report->written_bytes) > size;
@@ -315,12 +333,16 @@ void server_output(struct server *server, char *text, size_t bytes)
 }
 
 /* ru_maxrss of wait4(2) starts, at exec, from what the forked copy of the harness held
- * (setmax_mm_hiwater_rss in the kernel's exec_mmap): a smaller server's own peak hides below it. */
-static uint64_t rss_peak(const struct server *server, uint64_t seen_bytes)
+ * (setmax_mm_hiwater_rss in the kernel's exec_mmap): a smaller server's own peak hides below it.
+ * The kernel's count is rough (mm counters are batched per CPU since Linux 6.2), hence the margin.
+ */
+static uint64_t rss_peak(const struct keeper_report *report, uint64_t seen_bytes)
 {
-    uint64_t at_end = atomic_load(&server->report->rss_peak_bytes);
-    uint64_t floor = atomic_load(&server->report->rss_floor_bytes);
-    return at_end > floor && at_end > seen_bytes ? at_end : seen_bytes;
+    uint64_t at_end = atomic_load(&report->rss_peak_bytes);
+    uint64_t floor = atomic_load(&report->rss_floor_bytes);
+    if (seen_bytes > 0)
+        return seen_bytes;
+    return at_end > floor + floor / 4 + (8 << 20) ? at_end : 0;
 }
 
 /* Until the keeper has ended the tree and itself. */
@@ -347,7 +369,8 @@ void server_stop(struct server *server, struct server_stop *stop)
     struct host_usage usage = {0};
     if (atomic_load(&report->state) == SERVER_RUNNING)
         host_usage_read(&pid, 1, &usage, NULL);
-    send(server->control, "T", 1, MSG_NOSIGNAL);
+    const char wish = KEEPER_STOP;
+    send(server->control, &wish, 1, MSG_NOSIGNAL);
     wait_for_keeper(server);
     if (atomic_load(&report->state) == SERVER_RUNNING)
         kill(-pid, SIGKILL); /* its keeper was killed: what is left of the group */
@@ -359,7 +382,7 @@ void server_stop(struct server *server, struct server_stop *stop)
             .left_children = atomic_load(&report->left_children),
             .exit_status = atomic_load(&report->exit_status),
             .took_ns = term_ns > 0 && ended_ns > term_ns ? ended_ns - term_ns : 0,
-            .rss_peak_bytes = rss_peak(server, usage.rss_peak_bytes),
+            .rss_peak_bytes = rss_peak(report, usage.rss_peak_bytes),
         };
     free_server(server);
 }

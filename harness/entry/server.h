@@ -70,8 +70,9 @@ struct server_stop {
     bool left_children;      /* descendants lived 200 ms longer than the main process */
     int exit_status;         /* as waitpid(2) gives it; -1 if even SIGKILL did not end it */
     uint64_t took_ns;        /* SIGTERM to the end of the main process; 0 if it had ended before */
-    uint64_t rss_peak_bytes; /* of the main process; VmHWM (proc(5)), or ru_maxrss where that is
-                                more and no remnant of the harness; 0: not known */
+    uint64_t rss_peak_bytes; /* of the main process: VmHWM (proc(5)) before SIGTERM; of one that had
+                                ended by itself ru_maxrss, if clearly more than what it had from
+                                the harness before exec; 0: not known */
 };
 
 /* SIGTERM to the main process, 2 s, then SIGKILL to the whole tree; frees `server`. Safe on one

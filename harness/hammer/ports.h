@@ -10,8 +10,8 @@
 #include "base/err.h"
 #include "hammer/hammer.h"
 
-/* Raises the soft file limit as far as `connections` and `threads` need, and the hard one where we
- * may. -EMFILE with the remedy. */
+/* Raises the soft file limit as far as `connections` and `threads` need, and the hard one where
+ * this user may (root). -EMFILE with the remedy. */
 int ports_reserve_files(const struct hammer_config *config, struct err *err);
 
 /* Fills sources[0..max) with the local addresses to bind to and *count with their number; 0: none,

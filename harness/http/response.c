@@ -235,6 +235,8 @@ static const char *framing_problem(const struct http_response *r, const struct f
         return "Transfer-Encoding in a 1xx or 204 response (RFC 9112 6.1)";
     if (r->has_content_length && (r->status < 200 || r->status == 204))
         return "Content-Length in a 1xx or 204 response (RFC 9110 8.6)";
+    if (r->status < 200 && r->minor == 0)
+        return "1xx in HTTP/1.0 (RFC 9110 15.2)";
     if (r->status == 101)
         return "101 without a request to upgrade (RFC 9110 7.8)";
     return NULL;

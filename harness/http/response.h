@@ -67,7 +67,8 @@ void http_scanner_start(struct http_scanner *s, bool head_request);
  *
  * Where the RFCs leave recipients a choice, this one is strict, since it judges senders:
  * - status line: HTTP/1.0 or HTTP/1.1, one SP, three digits from 100 to 599, SP also
- *   before an empty reason (RFC 9112 4). 101 is an error.
+ *   before an empty reason (RFC 9112 4). 101 is an error, and so is 1xx in HTTP/1.0, which has
+ *   none (RFC 9110 15.2).
  * - a line ends in CRLF; bare LF is an error though RFC 9112 2.2 lets recipients accept it, bare CR
  *   too. obs-fold (5.2), space before the colon (5.1), a character outside token in a name, NUL or
  *   another control in a value (RFC 9110 5.5) are errors. obs-text is not.

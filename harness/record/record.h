@@ -2,7 +2,7 @@
  *
  * run.json, written once at the start: what was planned, on which machine, with which entries.
  * slices.jsonl, one JSON object a line, appended as it happens with one write(2) a line, so a
- * crash or an interrupt loses at most the slice in flight. Each line has a "type"; docs/METHOD.md
+ * crash or an interrupt loses at most the slice in flight. Each line has a "type"; docs/RECORD.md
  * lists the types and their keys. A line that did not fit on the disk is cut off again, and a torn
  * last line is passed over when reading, so a record is whole at any moment.
  */

@@ -334,6 +334,10 @@ int summary_make(const struct record_data *data, struct summary *summary, struct
     take_lines(summary, sums, &table, data->lines);
     for (size_t i = 0; i < summary->count; i++) {
         struct row *row = &summary->rows[i];
+        if (row->slices > 0 && sums[i].valid <= 0 && strcmp(row->status, "failed") != 0) {
+            row->status = "failed";
+            row->reason = "no answer within a slice; --slice makes them longer";
+        }
         if (row->slices > 0)
             set_figures(row, &sums[i], hammer_cores);
         else if (strcmp(row->status, "ranked") == 0 || strcmp(row->status, "reference") == 0) {

@@ -14,7 +14,7 @@ struct plan {
     const struct workload *workload;
     unsigned connections;
     unsigned boots;       /* each starts a fresh process of every entry */
-    uint64_t seed;        /* of every order, port and draw */
+    uint64_t seed;        /* of every order and draw */
     uint64_t budget_ns;   /* of measuring, shared evenly by the boots */
     uint64_t slice_ns;    /* the measured part of a slice */
     uint64_t settle_ns;   /* after each connection was answered once */

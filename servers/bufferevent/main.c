@@ -1,9 +1,9 @@
 /* libevent's bufferevent under llhttp; beside the libevent entry it tells what evhttp costs.
  *
- * The read callback parses the input where it lies and writes the answers into room reserved in an
- * evbuffer of our own, which evbuffer_write() sends at once. bufferevent_write() would arm EV_WRITE
- * instead, and cost two epoll_ctl() and one more epoll_wait() a request; so it gets only what a
- * client is too slow to take, and reading stops until that is gone.
+ * The read callback parses the input where it lies and sends the answers at once.
+ * bufferevent_write() would arm EV_WRITE instead, and cost two epoll_ctl() and one more
+ * epoll_wait() a request; so it gets only what a client is too slow to take, and reading stops
+ * until that is gone.
  */
 #include "../common/http1.h"
 #include "../common/reply.h"
@@ -19,21 +19,22 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
-#include <time.h>
 
 enum {
-    READ_BYTES = 16384, /* libevent takes no more from a socket at once */
-    PATIENCE_S = 50,    /* without progress */
-    LINGER_S = 5,       /* for a client to read its last answer and close */
+    READ_BYTES = 16384,  /* libevent takes no more from a socket at once */
+    SWEEP_S = 5,         /* how often the slow ones are looked for */
+    PATIENCE_SWEEPS = 9, /* without progress, and the one under way */
+    LINGER_SWEEPS = 1,   /* for a client to read its last answer and close */
 };
 
 static const struct timeval accept_pause = {.tv_usec = 100000}; /* after EMFILE and the like */
-static const struct timeval sweep_period = {.tv_sec = 5};       /* to look for the slow ones */
+static const struct timeval sweep_period = {.tv_sec = SWEEP_S};
 
 struct connection {
     struct bufferevent *events;
+    evutil_socket_t fd;
     struct connection *next, **link; /* the list of all, for the sweep */
-    time_t active_s;                 /* when it last made progress */
+    unsigned active_sweep;           /* the last sweep before it last made progress */
     size_t unsent_bytes;             /* at the last sweep */
     bool lingering;                  /* writing is shut down; what comes in is thrown away */
     struct http1 http;
@@ -42,15 +43,8 @@ struct connection {
 static struct event_base *base;
 static struct evconnlistener *listener;
 static struct event *accept_timer;
-static struct evbuffer *out;
 static struct connection *connections;
-
-static time_t now_s(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-    return now.tv_sec;
-}
+static unsigned sweeps;
 
 static void connection_close(struct connection *c)
 {
@@ -69,69 +63,60 @@ static void connection_finish(struct connection *c)
         connection_close(c);
         return;
     }
-    shutdown(bufferevent_getfd(c->events), SHUT_WR);
+    shutdown(c->fd, SHUT_WR);
     c->lingering = true;
-    c->active_s = now_s();
+    c->active_sweep = sweeps;
     bufferevent_enable(c->events, EV_READ);
 }
 
 static void on_rest_written(struct bufferevent *events, void *data)
 {
     struct connection *c = data;
-    if (evbuffer_get_length(bufferevent_get_output(events)) > 0)
-        return;
-    bufferevent_disable(events, EV_WRITE);
-    c->active_s = now_s();
+    c->active_sweep = sweeps;
     if (c->http.closing)
         connection_finish(c);
     else
         bufferevent_enable(events, EV_READ);
 }
 
-static void answers_send(struct connection *c)
+static void answers_send(struct connection *c, const char *text, size_t bytes)
 {
-    int sent = evbuffer_write(out, bufferevent_getfd(c->events));
-    if (sent < 0 && errno != EAGAIN && errno != EINTR) {
-        evbuffer_drain(out, evbuffer_get_length(out));
-        connection_close(c);
-    } else if (evbuffer_get_length(out) > 0) {
+    ssize_t sent = send(c->fd, text, bytes, 0);
+    if (sent == (ssize_t)bytes) {
+        if (c->http.closing)
+            connection_finish(c);
+    } else if (sent >= 0 || errno == EAGAIN || errno == EINTR) {
+        size_t done = sent < 0 ? 0 : (size_t)sent;
         bufferevent_disable(c->events, EV_READ);
-        bufferevent_enable(c->events, EV_WRITE);
-        bufferevent_write_buffer(c->events, out);
-    } else if (c->http.closing) {
-        connection_finish(c);
+        bufferevent_write(c->events, text + done, bytes - done);
+    } else {
+        connection_close(c);
     }
 }
 
-/* Parses one stretch of the input and puts its answers into `out`. */
-static void stretch_feed(struct connection *c, const char *in, size_t bytes)
-{
-    struct evbuffer_iovec room;
-    if (evbuffer_reserve_space(out, HTTP1_OUT_BYTES((ev_ssize_t)bytes), &room, 1) != 1)
-        abort();
-    room.iov_len = http1_feed(&c->http, in, bytes, room.iov_base);
-    evbuffer_commit_space(out, &room, 1);
-    if (c->http.progress)
-        c->active_s = now_s();
-}
-
+/* Takes all of the input each time, so a read of at most READ_BYTES is all there is. */
 static void on_read(struct bufferevent *events, void *data)
 {
+    static char out[HTTP1_OUT_BYTES(READ_BYTES)];
     struct connection *c = data;
-    struct evbuffer *in = bufferevent_get_input(events);
-    struct evbuffer_iovec stretch;
-    if (!c->lingering)
-        reply_refresh();
-    while (!c->lingering && !c->http.closing && evbuffer_peek(in, -1, NULL, &stretch, 1) > 0) {
-        stretch_feed(c, stretch.iov_base, stretch.iov_len);
-        evbuffer_drain(in, stretch.iov_len);
+    struct evbuffer *input = bufferevent_get_input(events);
+    size_t in_bytes = evbuffer_get_length(input);
+    if (c->lingering) {
+        evbuffer_drain(input, in_bytes);
+        return;
     }
-    if (c->http.closing) {
-        c->http.linger |= evbuffer_get_length(in) > 0;
-        evbuffer_drain(in, evbuffer_get_length(in));
+    reply_refresh();
+    const char *in = (const char *)evbuffer_pullup(input, -1);
+    if (!in) {
+        connection_close(c);
+        return;
     }
-    if (evbuffer_get_length(out) > 0)
-        answers_send(c);
+    size_t out_bytes = http1_feed(&c->http, in, in_bytes, out);
+    evbuffer_drain(input, in_bytes);
+    if (c->http.progress)
+        c->active_sweep = sweeps;
+    if (out_bytes > 0)
+        answers_send(c, out, out_bytes);
 }
 
 static void on_event(struct bufferevent *events, short what, void *data)
@@ -156,7 +141,8 @@ static void on_connection(struct evconnlistener *from, evutil_socket_t fd, struc
         return;
     }
     c->events = events;
-    c->active_s = now_s();
+    c->fd = fd;
+    c->active_sweep = sweeps;
     c->unsent_bytes = 0;
     c->lingering = false;
     http1_init(&c->http);
@@ -165,8 +151,8 @@ static void on_connection(struct evconnlistener *from, evutil_socket_t fd, struc
     if (c->next)
         c->next->link = &c->next;
     connections = c;
+    bufferevent_set_max_single_read(events, READ_BYTES);
     bufferevent_setcb(events, on_read, on_rest_written, on_event, c);
-    bufferevent_disable(events, EV_WRITE);
     bufferevent_enable(events, EV_READ);
 }
 
@@ -192,15 +178,15 @@ static void on_sweep(evutil_socket_t fd, short what, void *data)
     (void)what;
     (void)data;
     struct connection *next;
-    time_t now = now_s();
+    sweeps++;
     for (struct connection *c = connections; c; c = next) {
         next = c->next;
         size_t unsent_bytes = evbuffer_get_length(bufferevent_get_output(c->events));
         if (unsent_bytes != c->unsent_bytes) {
             c->unsent_bytes = unsent_bytes;
-            c->active_s = now;
+            c->active_sweep = sweeps;
         }
-        if (now - c->active_s > (c->lingering ? LINGER_S : PATIENCE_S))
+        if (sweeps - c->active_sweep > (c->lingering ? LINGER_SWEEPS : PATIENCE_SWEEPS))
             connection_close(c);
     }
 }
@@ -223,12 +209,11 @@ int main(int argc, char **argv)
     reply_init();
 
     base = event_base_new();
-    out = evbuffer_new();
     listener = base ? evconnlistener_new(base, on_connection, NULL,
                                          LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, 0,
                                          server_listen(args.port))
                     : NULL;
-    if (!base || !out || !listener) {
+    if (!base || !listener) {
         fputs("libevent: cannot start\n", stderr);
         return 1;
     }
@@ -246,7 +231,6 @@ int main(int argc, char **argv)
     event_free(sweep_timer);
     event_free(accept_timer);
     evconnlistener_free(listener);
-    evbuffer_free(out);
     event_base_free(base);
     libevent_global_shutdown();
     return 0;

@@ -29,7 +29,7 @@ enum {
 enum { FIELD_OTHER, FIELD_HOST, FIELD_CONNECTION, FIELD_EXPECT, FIELD_CODING };
 
 /* What is known of a Host value: uri-host [ ":" port ] (RFC 9110, 7.2), white space around it. */
-enum { HOST_NAME, HOST_LITERAL, HOST_LITERAL_END, HOST_PORT, HOST_END, HOST_BAD };
+enum { HOST_START, HOST_NAME, HOST_LITERAL, HOST_LITERAL_END, HOST_PORT, HOST_END, HOST_BAD };
 
 /* What is known of Transfer-Encoding. */
 enum { CODINGS_NONE, CODINGS_CHUNKED, CODINGS_UNKNOWN };
@@ -88,32 +88,60 @@ static uint8_t target_next(uint8_t state, char ch)
     }
 }
 
-static bool is_host_char(char ch)
+/* What may stand in a reg-name: unreserved, sub-delims, and the percent of pct-encoded (RFC 3986).
+ */
+static const bool host_chars[256] = {
+    ['0' ... '9'] = true, ['A' ... 'Z'] = true, ['a' ... 'z'] = true, ['-'] = true, ['.'] = true,
+    ['_'] = true,         ['~'] = true,         ['%'] = true,         ['!'] = true, ['$'] = true,
+    ['&'] = true,         ['\''] = true,        ['('] = true,         [')'] = true, ['*'] = true,
+    ['+'] = true,         [','] = true,         [';'] = true,         ['='] = true,
+};
+
+static bool is_digit(char ch)
 {
-    return isalnum((unsigned char)ch) || (ch != '\0' && strchr("-._~%!$&'()*+,;=", ch));
+    return ch >= '0' && ch <= '9';
 }
 
 static uint8_t host_next(uint8_t state, char ch)
 {
     bool space = ch == ' ' || ch == '\t';
     switch (state) {
-    case HOST_LITERAL:
-        return ch == ']' ? HOST_LITERAL_END
-                         : (isxdigit((unsigned char)ch) || ch == ':' || ch == '.' ? HOST_LITERAL
-                                                                                  : HOST_BAD);
+    case HOST_START:
+        if (ch == '[')
+            return HOST_LITERAL;
+        __attribute__((fallthrough));
     case HOST_NAME:
-        if (is_host_char(ch))
+        if (host_chars[(uint8_t)ch])
             return HOST_NAME;
         __attribute__((fallthrough));
     case HOST_LITERAL_END:
         return ch == ':' ? HOST_PORT : space ? HOST_END : HOST_BAD;
+    case HOST_LITERAL:
+        if (ch == ']')
+            return HOST_LITERAL_END;
+        return isxdigit((unsigned char)ch) || ch == ':' || ch == '.' ? HOST_LITERAL : HOST_BAD;
     case HOST_PORT:
-        return isdigit((unsigned char)ch) ? HOST_PORT : space ? HOST_END : HOST_BAD;
+        return is_digit(ch) ? HOST_PORT : space ? HOST_END : HOST_BAD;
     case HOST_END:
         return space ? HOST_END : HOST_BAD;
     default:
         return HOST_BAD;
     }
+}
+
+/* Nearly all of a Host is a run of one kind, so runs are passed over without the machine. */
+static uint8_t host_scan(uint8_t state, const char *at, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++) {
+        state = host_next(state, at[i]);
+        if (state == HOST_NAME)
+            while (i + 1 < bytes && host_chars[(uint8_t)at[i + 1]])
+                i++;
+        else if (state == HOST_PORT)
+            while (i + 1 < bytes && is_digit(at[i + 1]))
+                i++;
+    }
+    return state;
 }
 
 /* Compares a value that comes in pieces with a word, case aside. `matched` is the bytes that agree
@@ -204,7 +232,7 @@ static int on_header_field_complete(llhttp_t *parser)
         ;
     else if (name_is(http, "host", 4)) {
         http->field = FIELD_HOST;
-        http->host = HOST_NAME;
+        http->host = HOST_START;
         http->hosts = (uint8_t)(http->hosts < 2 ? http->hosts + 1 : 2);
     } else if (name_is(http, "connection", 10)) {
         http->field = FIELD_CONNECTION;
@@ -222,14 +250,7 @@ static int on_header_value(llhttp_t *parser, const char *at, size_t bytes)
 {
     struct http1 *http = http_of(parser);
     if (http->field == FIELD_HOST) {
-        size_t i = 0;
-        if (http->matched == 0 && bytes > 0 && at[0] == '[') {
-            http->host = HOST_LITERAL;
-            i = 1;
-        }
-        for (; i < bytes; i++)
-            http->host = host_next(http->host, at[i]);
-        http->matched = 1;
+        http->host = host_scan(http->host, at, bytes);
     } else if (http->field == FIELD_CONNECTION) {
         http->matched = list_match(http->matched, close_option, sizeof close_option - 1, at, bytes,
                                    &http->close);

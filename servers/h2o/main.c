@@ -95,6 +95,18 @@ static bool is_persistent(const h2o_req_t *req)
     return persistent;
 }
 
+/* The same lines for every answer: h2o copies them out, and makes its own list should a filter add
+ * to them, as the capacity is used up. */
+static h2o_headers_t make_headers(bool with_allow)
+{
+    static h2o_header_t lines[] = {
+        {.name = &H2O_TOKEN_CONTENT_TYPE->buf, .value = {H2O_STRLIT("text/plain")}},
+        {.name = &H2O_TOKEN_ALLOW->buf, .value = {H2O_STRLIT("GET, HEAD")}},
+    };
+    size_t count = with_allow ? 2 : 1;
+    return (h2o_headers_t){.entries = lines, .size = count, .capacity = count};
+}
+
 static int reply(h2o_req_t *req, int status, const char *reason, const h2o_iovec_t *body)
 {
     static h2o_generator_t whole_body_at_once = {NULL, NULL};
@@ -103,8 +115,7 @@ static int reply(h2o_req_t *req, int status, const char *reason, const h2o_iovec
     req->res.status = status;
     req->res.reason = reason;
     req->res.content_length = body->len;
-    h2o_add_header(&req->pool, &req->res.headers, H2O_TOKEN_CONTENT_TYPE, NULL,
-                   H2O_STRLIT("text/plain"));
+    req->res.headers = make_headers(status == 405);
     h2o_start_response(req, &whole_body_at_once);
     bool is_head = h2o_memis(req->method.base, req->method.len, H2O_STRLIT("HEAD"));
     h2o_send(req, &out, is_head ? 0 : 1, H2O_SEND_STATE_FINAL);
@@ -127,7 +138,6 @@ static int on_request(h2o_handler_t *self, h2o_req_t *req)
                                   : reply(req, 404, "Not Found", &not_found);
     if (!is_method_of_rfc_9110(req->method))
         return reply(req, 501, "Not Implemented", &not_implemented);
-    h2o_add_header(&req->pool, &req->res.headers, H2O_TOKEN_ALLOW, NULL, H2O_STRLIT("GET, HEAD"));
     return reply(req, 405, "Method Not Allowed", &not_allowed);
 }
 

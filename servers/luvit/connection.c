@@ -13,7 +13,10 @@ enum {
     READ_BYTES = 64 * 1024,
     IN_MAX = 64 * 1024,       /* received and waiting for a reply to be finished */
     HELD_MAX = 64 * 1024,     /* of a reply whose request has not ended */
+    SEND_MAX = 1 << 30,       /* to one write; a uv_buf_t is made from an unsigned */
     LINGER_MAX = 1024 * 1024, /* drained after the last reply before the connection is cut */
+    IDLE_MAX_MS = 120 * 1000, /* luvit's own */
+    HEAD_MAX_MS = 60 * 1000,  /* from a request's first byte to the end of its head */
 };
 
 static void connection_advance(struct connection *c, const char *data, size_t length);
@@ -89,6 +92,7 @@ static void on_written(uv_write_t *request, int status)
     c->sending = (struct buffer){0};
     if (c->closing || script_is_stopped())
         return;
+    c->active_ms = uv_now(c->tcp->loop);
     if (status != 0) {
         connection_close(c);
         return;
@@ -102,7 +106,8 @@ static size_t sendable(const struct connection *c)
 {
     bool hold = c->request.called && !c->request.done && !c->reply.sent &&
                 c->out.length - c->reply.start < HELD_MAX;
-    return hold ? c->reply.start : c->out.length;
+    size_t length = hold ? c->reply.start : c->out.length;
+    return length < SEND_MAX ? length : SEND_MAX;
 }
 
 /* What the kernel does not take at once waits in a buffer of its own, and nothing is read or
@@ -133,6 +138,7 @@ void connection_send(struct connection *c)
         connection_close(c);
         return;
     }
+    c->active_ms = uv_now(c->tcp->loop);
     size_t done = sent > 0 ? (size_t)sent : 0;
     if (done < length)
         send_later(c, done, length);
@@ -175,6 +181,7 @@ static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buffer)
 static void on_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *buffer)
 {
     struct connection *c = ((luv_handle_t *)stream->data)->extra;
+    c->active_ms = uv_now(stream->loop);
     if (got > 0 && c->lingering) {
         c->linger_bytes += (size_t)got;
         if (c->linger_bytes > LINGER_MAX)
@@ -316,6 +323,7 @@ static int lua_attach(lua_State *L)
     handle->extra = c;
     handle->extra_gc = connection_free;
     c->tcp = tcp;
+    c->active_ms = uv_now(tcp->loop);
     lua_pushvalue(L, 2);
     c->socket = luaL_ref(L, LUA_REGISTRYINDEX);
     llhttp_init(&c->parser, HTTP_REQUEST, &settings);
@@ -360,6 +368,16 @@ static int lua_fail(lua_State *L)
     return 0;
 }
 
+static int lua_is_stale(lua_State *L)
+{
+    const struct connection *c = check_connection(L);
+    uint64_t now_ms = uv_now(c->tcp->loop);
+    lua_pushboolean(L, now_ms - c->active_ms > IDLE_MAX_MS ||
+                           (c->request.begun && !c->request.called &&
+                            now_ms - c->request.begun_ms > HEAD_MAX_MS));
+    return 1;
+}
+
 static int lua_close_connection(lua_State *L)
 {
     connection_close(check_connection(L));
@@ -371,9 +389,9 @@ int connection_open_module(lua_State *L)
     script_open(L);
     request_settings(&settings);
     static const luaL_Reg functions[] = {
-        {"start", lua_start}, {"attach", lua_attach}, {"resume", lua_resume_connection},
-        {"hold", lua_hold},   {"fail", lua_fail},     {"close", lua_close_connection},
-        {NULL, NULL},
+        {"start", lua_start},       {"attach", lua_attach}, {"resume", lua_resume_connection},
+        {"hold", lua_hold},         {"fail", lua_fail},     {"close", lua_close_connection},
+        {"is_stale", lua_is_stale}, {NULL, NULL},
     };
     lua_newtable(L);
     luaL_register(L, NULL, functions);

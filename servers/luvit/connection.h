@@ -36,12 +36,14 @@ struct connection {
     uv_write_t write;
     uv_shutdown_t shutdown;
     size_t linger_bytes;
+    uint64_t active_ms; /* loop time of the last byte in or out */
 
     struct {                /* the request being parsed or answered; request.c */
         struct buffer head; /* target, then name\0value\0 pairs */
         size_t target_length;
         size_t name_start;
         size_t trailer_bytes;
+        uint64_t begun_ms;
         int error_status; /* to refuse it with */
         unsigned hosts;
         bool says_close;
@@ -88,6 +90,7 @@ struct connection {
  *   resume(connection)   after a reply moved on outside of a call from here: sends and parses on
  *   hold(connection, on) stops or restarts reading from the client
  *   fail(connection)     answers 500, or cuts the connection if the reply has begun to leave
+ *   is_stale(connection) whether it has been idle, or its client busy with one head, for too long
  *   close(connection)    drops the connection at once */
 int connection_open_module(lua_State *L);
 

@@ -100,11 +100,13 @@ static void field_cut(struct connection *c, char *line)
 /* RFC 9110 5.6.2: the bytes of a token. */
 static bool is_token(const char *at, size_t length)
 {
-    static const char others[] = "!#$%&'*+-.^_`|~";
+    static const bool good[256] = {
+        ['0' ... '9'] = true,  ['A' ... 'Z'] = true, ['a' ... 'z'] = true, ['!'] = true,
+        ['#' ... '\''] = true, ['*' ... '+'] = true, ['-' ... '.'] = true, ['^' ... '`'] = true,
+        ['|'] = true,          ['~'] = true,
+    };
     for (size_t i = 0; i < length; i++) {
-        unsigned char byte = (unsigned char)at[i];
-        bool alnum = (byte >= '0' && byte <= '9') || ((byte | 0x20) >= 'a' && (byte | 0x20) <= 'z');
-        if (!alnum && (byte == 0 || strchr(others, byte) == NULL))
+        if (!good[(unsigned char)at[i]])
             return false;
     }
     return length > 0;

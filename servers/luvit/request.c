@@ -1,6 +1,5 @@
 #include "request.h"
 
-#include <ctype.h>
 #include <string.h>
 #include <strings.h>
 
@@ -26,6 +25,7 @@ static int on_message_begin(llhttp_t *parser)
     c->request.trailer_bytes = 0;
     c->request.hosts = 0;
     c->request.begun = true;
+    c->request.begun_ms = c->active_ms;
     c->request.says_close = c->request.says_keep_alive = c->request.expects_continue = false;
     c->request.head_done = c->request.called = c->request.done = false;
     reply_reset(c);
@@ -106,9 +106,13 @@ static struct span span_trim(struct span s)
 /* RFC 3986 3.2.2 and 3.2.3, as a set of bytes: what may stand in `uri-host [":" port]`. */
 static bool is_host(struct span s)
 {
-    static const char others[] = "-._~%!$&'()*+,;=:[]";
+    static const bool good[256] = {
+        ['0' ... '9'] = true, ['A' ... 'Z'] = true, ['a' ... 'z'] = true, ['!'] = true,
+        ['$' ... '.'] = true, [':' ... ';'] = true, ['='] = true,         ['['] = true,
+        [']'] = true,         ['_'] = true,         ['~'] = true,
+    };
     for (size_t i = 0; i < s.length; i++) {
-        if (!isalnum((unsigned char)s.at[i]) && (s.at[i] == 0 || strchr(others, s.at[i]) == NULL))
+        if (!good[(unsigned char)s.at[i]])
             return false;
     }
     return true;
@@ -202,7 +206,7 @@ static int call_handler(struct connection *c)
     lua_pushlstring(L, path.at, path.length);
     lua_pushlstring(L, head->data + c->request.target_length,
                     head->length - c->request.target_length);
-    lua_pushinteger(L, c->parser.http_minor);
+    lua_pushinteger(L, c->parser.http_minor > 0);
     lua_pushboolean(L, c->request.done);
     if (!script_end(5))
         connection_fail(c, 500);

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Servers that do not start, die, hang, fork, flood or do not end: each row says what happened with
 # the last lines that the server printed, the others are measured, nothing is left behind.
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib.bash"
 
 failed() { # ENTRY REASON-REGEX
     row "$1: not ranked" "$tmp/run.json" "$1" \
@@ -17,7 +17,7 @@ entry exits exit-after 1500 --late 4
 entry hangs hang-after 1500 --late 4
 show run -c 8 --boots 1 --budget 8s --slice 50ms --seed 7 --format json
 cp "$tmp/out" "$tmp/run.json"
-is "servers that end under load: the exit status says that an entry failed" "$status" 1
+exits "servers that end under load: the exit status says that an entry failed" 1
 row "beside them plain is ranked" "$tmp/run.json" plain '.status == "ranked"'
 failed dies 'signal 6|abort'
 failed dies 'dies after 1500 answers'
@@ -38,12 +38,13 @@ entry forks forks
 entry fork-child fork-child
 entry stubborn ignore-term
 entry floods flood-stderr
+entry sleepy delay 300
 manifest absent "$tmp/build/no-such-program" --port '{port}'
 manifest misused "$stub" no-such-mode --port '{port}'
 show run -c 8 $brief --format json
 cp "$tmp/out" "$tmp/run.json"
-is "the exit status says that an entry failed" "$status" 1
-json "every entry has a row" "$tmp/run.json" '.entries | length == 10'
+exits "the exit status says that an entry failed" 1
+json "every entry has a row" "$tmp/run.json" '.entries | length == 11'
 for name in plain patient; do
     row "$name: ranked" "$tmp/run.json" "$name" '.status == "ranked"'
 done
@@ -54,6 +55,7 @@ failed silent 'not ready|no answer|listen|within'
 failed silent 'listens on nothing'
 failed floods 'wrote|flood'
 failed floods 'one of very many lines'
+failed sleepy 'no answer within .*slice.*--slice'
 failed absent 'no-such-program'
 failed misused 'status 2'
 failed forks 'exited|fork|background|ended'
@@ -63,4 +65,4 @@ row "fork-child: ranked, or the row says why not" "$tmp/run.json" fork-child \
 nothing_left "nothing is left behind"
 
 show run plain $brief --format json
-is "the good server alone: exit status 0" "$status" 0
+exits "the good server alone: exit status 0" 0

@@ -1,7 +1,7 @@
 #!/bin/bash
 # hammer against stub servers, with both engines: the counts always add up, and are exactly what the
 # stub did.
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib.bash"
 
 hammer() { # ARGUMENT...: $status, and the object in $tmp/out
     show hammer "http://127.0.0.1:$port/" --engine "$engine" --json "$@"
@@ -20,7 +20,7 @@ try() { # TITLE JQ-CONDITION
 all_engines() {
     serve_stub plain
     hammer -n 1000 -c 10
-    is "$engine: a right server: exit status" "$status" 0
+    exits "$engine: a right server: exit status" 0
     try "1000 requests asked for: exactly those" '.sent == 1000 and .valid == 1000'
     try "all connections were there" '.connections_established == 10 and .reconnects == 0'
     hammer -n 5000 -c 7 -p 16
@@ -30,7 +30,7 @@ all_engines() {
     hammer -d 300ms -c 9 -t 2
     try "two threads" '.valid > 100 and .connections_established == 9'
     hammer -n 100 -c 2 --expect-body "Hello Mars"
-    is "$engine: a body other than expected: exit status" "$status" 1
+    exits "$engine: a body other than expected: exit status" 1
     try "a body other than expected" '.valid == 0 and .wrong == 100 and
         (.first_fault | test("Hello World"))'
     hammer -n 100 -c 2 -m POST -b "some body" -H "X-Test: yes"
@@ -54,7 +54,7 @@ all_engines() {
 
     serve_stub every 100 200
     hammer -n 5000 -c 4 -d 1s
-    is "$engine: -n beside -d: refused" "$status" 2
+    exits "$engine: -n beside -d: refused" 2
     hammer -n 1000 -c 1
     try "every hundredth 200 ms late: p50" '.latency_p50_us < 20000'
     try "every hundredth 200 ms late: the longest" \
@@ -74,7 +74,7 @@ all_engines() {
     hammer -n 100 -c 2
     try "status 500: all wrong, counted by status" \
         '.valid == 0 and .wrong == 100 and .status["500"] == 100'
-    is "$engine: status 500: exit status" "$status" 1
+    exits "$engine: status 500: exit status" 1
     stop_stub
 
     serve_stub wrong-body-after 500
@@ -147,7 +147,7 @@ engine=auto
 hammer -n 10 -c 1
 json "auto: says which engine it took" "$tmp/out" '.engine | IN("epoll", "io_uring")'
 show hammer "http://127.0.0.1:$port/" -n 100 -c 1
-is "plain text: exit status" "$status" 0
+exits "plain text: exit status" 0
 has "plain text: the rate, with its unit" "$tmp/out" "req/s"
 "$showdown" hammer "http://127.0.0.1:$port/" -d 30s -c 2 --json >"$tmp/out" 2>"$tmp/err" &
 pid=$!

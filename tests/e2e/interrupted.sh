@@ -1,7 +1,7 @@
 #!/bin/bash
 # Ctrl-C, SIGTERM and SIGKILL in the middle of a run: the record is kept, the partial table printed
 # where that is possible, nothing is left behind, and the run can be taken up again.
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib.bash"
 set -m # each background job is a process group of its own, as in a terminal
 
 entry plain plain
@@ -31,7 +31,7 @@ wait_run() { # waits at most 10 s; sets $status
 start_run plain late --boots 3 --budget 60s --slice 50ms --seed 3
 kill -INT -- -"$run_pid"
 wait_run
-is "Ctrl-C: exit status 130" "$status" 130
+exits "Ctrl-C: exit status 130" 130
 has "Ctrl-C: the partial table has a row for each" "$tmp/out" '(^|[^a-z])plain([^a-z]|$)'
 has "Ctrl-C: … and for the other" "$tmp/out" '(^|[^a-z])late([^a-z]|$)'
 has "Ctrl-C: says where the record lies" "$tmp/out" 'results/'
@@ -43,7 +43,7 @@ before=$(wc -l <"$record/slices.jsonl")
 head -n "$before" "$record/slices.jsonl" >"$tmp/slices.before"
 
 show report "$record" --format json
-is "the interrupted run can be reported" "$status" 0
+exits "the interrupted run can be reported" 0
 rm -rf "$root/results"
 
 start_run plain stubborn --boots 2 --budget 60s --slice 50ms --seed 3
@@ -59,7 +59,7 @@ wait_run
 nothing_left "SIGKILL: nothing is left behind, not even a server that ignores SIGTERM"
 record=$(ls -d "$root"/results/*-* | head -1)
 show report "$record" --format json
-is "SIGKILL: what was measured can be reported" "$status" 0
+exits "SIGKILL: what was measured can be reported" 0
 json "SIGKILL: with the answers counted" "$tmp/out" '[.entries[].requests] | add > 0'
 rm -rf "$root/results"
 
@@ -70,7 +70,7 @@ record=$(ls -d "$root"/results/*-* | head -1)
 cp "$record/slices.jsonl" "$tmp/slices.before"
 show run --resume "$record" --format json
 cp "$tmp/out" "$tmp/resumed.json"
-is "resumed: ends well" "$status" 0
+exits "resumed: ends well" 0
 json "resumed: both are ranked" "$tmp/resumed.json" '[.entries[].status] == ["ranked", "ranked"]'
 is "resumed: no slice of the first part is lost or changed" \
     "$(head -c "$(wc -c <"$tmp/slices.before")" "$record/slices.jsonl" | cmp - "$tmp/slices.before" 2>&1)" ""
@@ -78,10 +78,10 @@ is "resumed: slices were added" \
     "$([ "$(wc -l <"$record/slices.jsonl")" -gt "$(wc -l <"$tmp/slices.before")" ]; echo $?)" 0
 is "resumed: no second record was made" "$(ls -d "$root"/results/*-* | wc -l)" 1
 show run --resume "$record" --format json
-is "resumed when already whole: ends well" "$status" 0
+exits "resumed when already whole: ends well" 0
 is "resumed when already whole: the same table" \
     "$(jq -S .entries "$tmp/out" | cksum)" "$(jq -S .entries "$tmp/resumed.json" | cksum)"
 printf '{"half a li' >>"$record/slices.jsonl"
 show report "$record" --format json
-is "a last line cut short by a crash does not spoil the record" "$status" 0
+exits "a last line cut short by a crash does not spoil the record" 0
 nothing_left "resumed: nothing is left behind"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # The machine is not as wanted: one core, a full disk, no root, no node, no library, a port in use.
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib.bash"
 
 entry plain plain
 entry other plain
@@ -52,7 +52,7 @@ sed 's/^name = .*/name = known-broken/' "$root/servers/plain/entry.conf" \
 echo 'status = broken: answers HEAD with a body' >>"$root/servers/known-broken/entry.conf"
 show run $brief --format json
 cp "$tmp/out" "$tmp/run.json"
-is "missing programs and libraries are no failure" "$status" 0
+exits "missing programs and libraries are no failure" 0
 row "a missing program: skipped" "$tmp/run.json" needs-node '.status == "skipped"'
 row "a missing program: what it needs" "$tmp/run.json" needs-node \
     '.reason | test("nodejs-of-tests")'
@@ -66,19 +66,19 @@ row "known to be broken: the reason" "$tmp/run.json" known-broken \
     '.reason | test("answers HEAD with a body")'
 row "the others are measured" "$tmp/run.json" plain '.status == "ranked"'
 show list
-is "list: exit status" "$status" 0
+exits "list: exit status" 0
 has "list: what is missing" "$tmp/out" "needs-library.*libnosuch-dev"
 show list --json
 json "list --json: every entry" "$tmp/out" \
     '[.. | objects | .name? // empty] | contains(["plain", "needs-node", "known-broken"])'
 show serve needs-library --port 23999
-is "serve of an entry that cannot run: exit status" "$status" 1
+exits "serve of an entry that cannot run: exit status" 1
 has "serve of an entry that cannot run: what it needs" "$tmp/err" "libnosuch-dev"
 rm -r "$root/servers/needs-node" "$root/servers/needs-library" "$root/servers/known-broken"
 
 serve_stub plain
 show serve plain --port "$port"
-is "serve on a port in use: exit status" "$status" 1
+exits "serve on a port in use: exit status" 1
 has "serve on a port in use: the message" "$tmp/err" "$port.*in use|in use.*$port"
 stop_stub
 
@@ -105,6 +105,28 @@ is "serve: the server ends by itself, exit status" "$?" 1
 has "serve: the server ends by itself, the reason" "$tmp/err" "status 3"
 rm -r "$root/servers/exits"
 
+# No io_uring: refused as by Docker's seccomp profile (EPERM), or a kernel without it (ENOSYS).
+if "$build/stubs/no-uring" 1 true 2>/dev/null; then
+    serve_stub plain
+    for refusal in 1 38; do
+        "$build/stubs/no-uring" "$refusal" "$showdown" hammer "http://127.0.0.1:$port/" -n 100 -c 4 \
+            --json >"$tmp/out" 2>"$tmp/err"
+        json "io_uring refused with errno $refusal: hammer takes epoll and says why" "$tmp/out" \
+            '.engine == "epoll" and (.engine_reason | test("io_uring")) and .valid == 100'
+        "$build/stubs/no-uring" "$refusal" "$showdown" hammer "http://127.0.0.1:$port/" -n 100 -c 4 \
+            --engine io_uring >"$tmp/out" 2>"$tmp/err"
+        is "io_uring refused with errno $refusal, but asked for: exit status" "$?" 1
+        has "io_uring refused with errno $refusal, but asked for: the message" "$tmp/err" "io_uring"
+    done
+    stop_stub
+    "$build/stubs/no-uring" 1 "$showdown" --root "$root" --build "$tmp/build" run $brief \
+        --format json >"$tmp/out" 2>"$tmp/err" </dev/null
+    is "io_uring refused: run ends well" "$?" 0
+    json "io_uring refused: both ranked" "$tmp/out" '[.entries[].status] == ["ranked", "ranked"]'
+else
+    skip "io_uring refused" "seccomp filters are refused here"
+fi
+
 if [ "$(id -u)" = 0 ]; then
     rm -rf "$root/results"
     chmod 777 "$root"
@@ -129,7 +151,7 @@ mkdir -p "$root/results"
 rm -rf "$root/results"/*
 if [ "$(id -u)" = 0 ] && mount -t tmpfs -o size=64k tmpfs "$root/results" 2>/dev/null; then
     show run --boots 1 --budget 10s --slice 20ms --seed 7
-    is "the disk fills up in the middle: exit status" "$status" 1
+    exits "the disk fills up in the middle: exit status" 1
     has "the disk fills up in the middle: the message" "$tmp/err" "results.*[Nn]o space"
     has "the disk fills up in the middle: what was measured is printed" "$tmp/out" "plain"
     record=$(ls -d "$root"/results/*-* | head -1)
@@ -137,7 +159,7 @@ if [ "$(id -u)" = 0 ] && mount -t tmpfs -o size=64k tmpfs "$root/results" 2>/dev
         "$(jq -c . "$record/slices.jsonl" 2>&1 >/dev/null | head -1)" ""
     head -c 100k /dev/zero >"$root/results/ballast" 2>/dev/null
     show run $brief
-    is "a full disk: exit status" "$status" 1
+    exits "a full disk: exit status" 1
     has "a full disk: the message" "$tmp/err" "results.*[Nn]o space"
     umount "$root/results"
     nothing_left "a full disk: nothing is left behind"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Adding an entry touches one folder: a copy of the tree gets a throwaway entry in C, make builds
 # it, run shows its row, and no other file has changed.
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib.bash"
 
 cp -r "$repository/Makefile" "$repository/harness" "$repository/scripts" "$tmp/root/"
 cp -r "$repository/servers/common" "$repository/servers/entry.mk" "$root/servers/"
@@ -28,7 +28,7 @@ is "its program is there" "$([ -x "$tmp/build/servers/throwaway" ]; echo $?)" 0
 show list
 has "list names it" "$tmp/out" "throwaway"
 show run $brief --format json
-is "run: exit status" "$status" 0
+exits "run: exit status" 0
 row "its row is there, ranked" "$tmp/out" throwaway '.status == "ranked" and .req_per_s > 0'
 show report
 has "its row is in the table" "$tmp/out" "throwaway"

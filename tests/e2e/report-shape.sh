@@ -1,7 +1,7 @@
 #!/bin/bash
 # report: the JSON object has the keys and units that it promises, a figure not known is absent, and
 # every format is made from the record alone, byte for byte the same each time.
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib.bash"
 
 entry plain plain
 entry late delay 1
@@ -14,7 +14,7 @@ mkdir "$root/servers/known-broken"
 { cat "$tmp/broken.conf"; echo 'status = broken: planted'; } >"$root/servers/known-broken/entry.conf"
 show run -c 16 --boots 3 --budget 3s --slice 50ms --seed 7 --format json
 cp "$tmp/out" "$tmp/run.json"
-is "an entry failed: exit status" "$status" 1
+exits "an entry failed: exit status" 1
 record=$(ls -d "$root"/results/*-* | head -1)
 
 json "the object's keys" "$tmp/run.json" \
@@ -64,7 +64,7 @@ is "report: the same object as run printed" "$(jq -S . "$tmp/out" | cksum)" \
     "$(jq -S . "$tmp/run.json" | cksum)"
 for format in json table markdown csv; do
     show report --format "$format"
-    is "report --format $format: exit status" "$status" 0
+    exits "report --format $format: exit status" 0
     cp "$tmp/out" "$tmp/first"
     show report "$record" --format "$format"
     is "report --format $format: the same bytes again" "$(cksum <"$tmp/first")" \

@@ -1,7 +1,7 @@
 #!/bin/bash
 # A server that answers wrongly is not ranked: its row says what was expected and what came, its
 # errors are counted, the others are measured, and the exit status says that something failed.
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib.bash"
 
 failed() { # ENTRY REASON-REGEX
     row "$1: failed, not ranked" "$tmp/run.json" "$1" '.status == "failed" and (has("rank") | not)'
@@ -20,7 +20,7 @@ entry early-close early-close
 entry no-keepalive no-keepalive
 show run -c 8 $brief --format json
 cp "$tmp/out" "$tmp/run.json"
-is "wrong at once: the exit status says that an entry failed" "$status" 1
+exits "wrong at once: the exit status says that an entry failed" 1
 row "wrong at once: the right server is ranked" "$tmp/run.json" plain \
     '.status == "ranked" and .rank == 1'
 failed short-length 'body|content-length'
@@ -45,7 +45,7 @@ entry reset-later reset-after 1500 --late 4
 entry frozen frozen-date
 show run -c 8 --boots 1 --budget 6s --slice 50ms --seed 7 --format json
 cp "$tmp/out" "$tmp/run.json"
-is "wrong later: the exit status says that an entry failed" "$status" 1
+exits "wrong later: the exit status says that an entry failed" 1
 row "wrong later: the right server is ranked" "$tmp/run.json" plain \
     '.status == "ranked" and .rank == 1'
 failed other-body-later 'wrong answers.*Hello World.*Hello Mars'
@@ -57,7 +57,7 @@ row "resets under load are counted" "$tmp/run.json" reset-later '.errors > 0'
 entry drops drops-pipelined
 show run plain drops -w pipelined -c 4 $brief --format json
 cp "$tmp/out" "$tmp/run.json"
-is "a server that drops pipelined requests: exit status" "$status" 1
+exits "a server that drops pipelined requests: exit status" 1
 failed drops 'answer 2 of'
 row "beside it the right server is ranked" "$tmp/out" plain '.status == "ranked"'
 nothing_left "nothing is left behind"

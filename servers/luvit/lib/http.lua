@@ -25,6 +25,7 @@ local C = ffi.C
 local RESUME, FULL, TOO_LONG = 1, 2, 4
 local QUEUE_MAX = 64 * 1024 -- body bytes kept for a handler that does not take them yet
 local LINGER_MS = 1000
+local SWEEP_MS = 5000 -- how often stale connections are looked for
 local BACKLOG = 65535 -- the kernel cuts it to net.core.somaxconn
 
 local methods = { [0] = 'DELETE', 'GET', 'HEAD', 'POST', 'PUT', 'CONNECT', 'OPTIONS', 'TRACE',
@@ -106,7 +107,9 @@ local function parse_headers(text)
   return headers
 end
 
-local function request_meta(version)
+-- What most requests have alike stands here and not in each: a table of four fields is made in one
+-- step, and a fifth would make it grow.
+local function request_meta(version, complete)
   return {
     __index = function(self, key)
       if key == 'headers' then
@@ -115,13 +118,16 @@ local function request_meta(version)
         return headers
       elseif key == 'httpVersion' then
         return version
+      elseif key == 'complete' then
+        return complete
       end
       return IncomingMessage[key]
     end,
   }
 end
 
-local request_metas = { [0] = request_meta('1.0'), request_meta('1.1') }
+local with_body = { [0] = request_meta('1.0', false), request_meta('1.1', false) }
+local without_body = { [0] = request_meta('1.0', true), request_meta('1.1', true) }
 
 local function is_wanted(req)
   return req:listenerCount('data') > 0 or req:listenerCount('end') > 0
@@ -394,6 +400,27 @@ run_ready = function()
   end
 end
 
+-- One timer for all connections, which keeps nobody waiting: it does not hold the loop.
+local sockets = {}
+local sweeper
+
+local function sweep()
+  for socket in pairs(sockets) do
+    if connection.is_stale(socket._pointer) then
+      socket:destroy()
+    end
+  end
+end
+
+local function watch(socket)
+  sockets[socket] = true
+  if not sweeper then
+    sweeper = uv.new_timer()
+    uv.timer_start(sweeper, SWEEP_MS, SWEEP_MS, sweep)
+    uv.unref(sweeper)
+  end
+end
+
 -- What the connection module calls
 
 local callbacks = {}
@@ -404,7 +431,7 @@ function callbacks.request(socket, method, url, head, minor, ended)
     url = url,
     socket = socket,
     _head = head,
-  }, request_metas[minor] or request_metas[1])
+  }, (ended and without_body or with_body)[minor])
   local res = setmetatable({
     socket = socket,
     _conn = socket._conn,
@@ -418,11 +445,8 @@ function callbacks.request(socket, method, url, head, minor, ended)
     return res:finish()
   end
   socket._onRequest(req, res)
-  if ended then
-    req.complete = true
-    if req.handlers then
-      flow(req)
-    end
+  if ended and req.handlers then
+    flow(req)
   end
 end
 
@@ -472,6 +496,7 @@ function callbacks.linger(socket)
 end
 
 function callbacks.closed(socket)
+  sockets[socket] = nil
   socket._conn = nil
   uv.close(socket._handle)
   if socket._linger then
@@ -515,6 +540,7 @@ local function accept(server)
   socket._onRequest = server._onRequest
   socket._pointer = connection.attach(handle, socket)
   socket._conn = ffi.cast(connection_pointer, socket._pointer)
+  watch(socket)
   if server.handlers then
     server:emit('connection', socket)
   end
@@ -526,8 +552,12 @@ function Server:listen(port, host, callback)
     host, callback = nil, host
   end
   host = host or '0.0.0.0'
+  port = tonumber(port)
+  if not port or port < 0 or port > 65535 or port % 1 ~= 0 then
+    error('a port is a number from 0 to 65535', 2)
+  end
   self._handle = uv.new_tcp()
-  local ok, problem = uv.tcp_bind(self._handle, host, tonumber(port))
+  local ok, problem = uv.tcp_bind(self._handle, host, port)
   if ok then
     uv.tcp_nodelay(self._handle, true) -- accepted sockets inherit it
     ok, problem = uv.listen(self._handle, BACKLOG, function(failure)
@@ -537,7 +567,7 @@ function Server:listen(port, host, callback)
     end)
   end
   if not ok then
-    error('cannot listen on ' .. host .. ':' .. tostring(port) .. ': ' .. problem, 2)
+    error('cannot listen on ' .. host .. ':' .. port .. ': ' .. problem, 2)
   end
   if callback then
     local timer = uv.new_timer()

@@ -596,6 +596,7 @@ static void informational_responses_are_skipped(void **state)
     expect_more("HTTP/1.1 103 Early Hints\r\n\r\n");
     expect_end(HTTP_SCAN_BAD, "closed after a 1xx");
     expect_bad("HTTP/1.1 100 Continue\r\n\r\nHello", "status line");
+    expect_bad("HTTP/1.0 100 Continue\r\n\r\n", "1xx in HTTP/1.0");
 }
 
 static void head_bound_is_per_head(void **state)

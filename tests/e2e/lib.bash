@@ -68,6 +68,16 @@ wanted: $3"
     fi
 }
 
+exits() { # TITLE STATUS: that of the last `show`
+    if [ "$status" = "$2" ]; then
+        pass "$1"
+    else
+        fail "$1" "exit status $status, not $2
+$(tail -c 2000 "$tmp/err")
+$(tail -c 2000 "$tmp/out")"
+    fi
+}
+
 has() { # TITLE FILE EXTENDED-REGEX: some line of the file matches
     if grep -Eq -- "$3" "$2"; then
         pass "$1"
