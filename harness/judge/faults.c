@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -22,7 +23,8 @@ enum {
     RESETS = 200,
     SILENT = 300,
     MANY_SILENT = 3000,
-    SPARE_FILES = 8, /* that the server may open before it runs out */
+    FILES_ASIDE = 100, /* a server's own, and room for those who ask meanwhile */
+    SPARE_FILES = 8,   /* that the server may open before it runs out */
     BEYOND_FILES = 40,
     SLOW_SENDERS = 8,
     SLOW_LIMIT_S = 65
@@ -161,7 +163,7 @@ static bool files_come_back(struct fault_context *c, int before)
 /* A crowd of connections: every second one silent, the others in the middle of a request or after
  * an answer. Others are served meanwhile, the crowd costs nothing, and its descriptors come back.
  */
-static bool crowd(struct fault_context *c, size_t size)
+static bool gather(struct fault_context *c, size_t size)
 {
     int *fds = mem_alloc(size, sizeof *fds);
     char *whole = get_request(c);
@@ -179,6 +181,30 @@ static bool crowd(struct fault_context *c, size_t size)
     right = right && files_come_back(c, before) && serves(c);
     free(whole);
     free(fds);
+    return right;
+}
+
+/* What this process and the server have room for: an unprivileged user may have 1024 descriptors.
+ */
+static size_t affordable(const struct fault_context *c, size_t size)
+{
+    struct rlimit own;
+    struct rlimit theirs;
+    if (getrlimit(RLIMIT_NOFILE, &own) == 0 && size > own.rlim_cur / 2)
+        size = own.rlim_cur / 2;
+    if (c->server != NULL && prlimit(server_pid(c->server), RLIMIT_NOFILE, NULL, &theirs) == 0 &&
+        size + FILES_ASIDE > theirs.rlim_cur)
+        size = theirs.rlim_cur > 2 * FILES_ASIDE ? theirs.rlim_cur - FILES_ASIDE : FILES_ASIDE;
+    return size;
+}
+
+/* One crowd at a time, so that entries judged side by side need no more descriptors than one. */
+static bool crowd(struct fault_context *c, size_t size)
+{
+    static pthread_mutex_t alone = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&alone);
+    bool right = gather(c, affordable(c, size));
+    pthread_mutex_unlock(&alone);
     return right;
 }
 

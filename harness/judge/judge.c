@@ -43,11 +43,22 @@ static bool stopped(const struct bench *b)
 
 /* ---- the server */
 
+/* FNV-1a, so that a case draws the same whichever others run, and an entry's port is its own. */
+static uint64_t seed_of(uint64_t seed, const char *name, uint64_t number)
+{
+    uint64_t hash = UINT64_C(14695981039346656037) ^ seed;
+    for (const char *c = name; *c != '\0'; c++)
+        hash = (hash ^ (unsigned char)*c) * UINT64_C(1099511628211);
+    return (hash ^ number) * UINT64_C(1099511628211);
+}
+
 static int start_server(struct bench *b, struct err *err)
 {
     unsigned port;
     uint64_t took_ns;
-    int status = server_free_port(b->options->seed + 1000 * ++b->starts, &port, err);
+    /* Entries are started side by side: each looks for its port elsewhere. */
+    uint64_t seed = seed_of(b->options->seed, b->entry->name, ++b->starts);
+    int status = server_free_port(seed, &port, err);
     if (status != 0)
         return status;
     char **argv = entry_argv(b->entry, b->entry->run, port, 1);
@@ -90,20 +101,11 @@ static bool lives(struct bench *b, char *detail, size_t detail_bytes)
 
 /* ---- variants side by side */
 
-/* FNV-1a, so that a case draws the same whichever others run. */
-static uint64_t seed_of(uint64_t seed, const struct page *page, size_t variant)
-{
-    uint64_t hash = UINT64_C(14695981039346656037) ^ seed;
-    for (const char *c = page->id; *c != '\0'; c++)
-        hash = (hash ^ (unsigned char)*c) * UINT64_C(1099511628211);
-    return (hash ^ variant) * UINT64_C(1099511628211);
-}
-
 static void add_jobs(struct bench *b, size_t result)
 {
     const struct page *page = b->report->results[result].page;
     for (size_t v = 0; v < page->count; v++) {
-        uint64_t seed = seed_of(b->options->seed, page, v);
+        uint64_t seed = seed_of(b->options->seed, page->id, v);
         size_t places = talk_places(&b->peer, &page->variants[v], seed);
         b->jobs = mem_grow(b->jobs, b->job_count + places, sizeof *b->jobs);
         for (size_t place = 0; place < places; place++)
@@ -244,7 +246,7 @@ static int run_fault(struct bench *b, struct judge_result *r, struct err *err)
             return status;
     }
     struct fault_context context = {
-        .peer = &b->peer, .server = b->server, .seed = seed_of(b->options->seed, r->page, 0)};
+        .peer = &b->peer, .server = b->server, .seed = seed_of(b->options->seed, r->page->id, 0)};
     bool right = fault->run(&context);
     b->server = context.server;
     if (!right)

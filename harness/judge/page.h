@@ -60,9 +60,10 @@
  *       after-100   a 100 came before it; no-100: no 1xx did
  *       as-often    so many of it as the last `times` sent
  *   100           a 100 comes while the final answer has yet to come
- *   closed        the server closes, within 3 s
+ *   closed        the server closes, within 2 s
  *   open          neither bytes nor a close for 100 ms
- *   in sync       a request more is answered rightly, and closing then brings no byte more
+ *   in sync       a request more, with Connection: close, is answered rightly, and not a byte
+ *                 more comes before the end (or 300 ms, of a server that does not close)
  *   nothing TIME  neither bytes nor a close for so long
  *   no 2xx        until the end, or 200 ms of silence, no answer is a 2xx
  *   unheard       the connection is over at our side; a new one is served

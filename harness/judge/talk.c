@@ -17,6 +17,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#define SILENCE_NS (300 * NS_PER_MS)
+
 enum {
     READ_BYTES = 16384,
     IN_MAX = 8 << 20, /* bytes of answers that a conversation may bring */
@@ -499,10 +501,9 @@ static bool probe(struct talk *t, bool may_be_closed)
         memcpy(problem, t->problem, sizeof problem);
         return wrong(t, "out of sync: asked for / once more: %.700s", problem);
     }
-    if (next_event(t, false, TALK_ANSWER_WAIT_NS) == EVENT_CLOSED)
-        return true;
-    return wrong(t, "out of sync: after the last answer, to Connection: close, came more than the "
-                    "end");
+    event = next_event(t, false, SILENCE_NS); /* that it closes is the matter of other cases */
+    return event == EVENT_CLOSED || event == EVENT_QUIET ||
+           wrong(t, "out of sync: asked for / once more, there was more than one answer");
 }
 
 static bool probe_anew(struct talk *t)

@@ -11,7 +11,7 @@
 
 #include <netinet/in.h>
 
-#define TALK_ANSWER_WAIT_NS UINT64_C(3000000000) /* for an answer, or a close that must come */
+#define TALK_ANSWER_WAIT_NS UINT64_C(2000000000) /* for an answer, or a close that must come */
 
 struct talk_peer {
     struct sockaddr_in address;
