@@ -18,7 +18,7 @@
 #include "../common/server.h"
 
 enum {
-    CONNECTION_BYTES = 16 * 1024, /* holds the request's head and the answer's */
+    CONNECTION_BYTES = 10 * 1024, /* a head of 8,000 bytes and an answer; zeroed at every request */
     CONNECTION_LIMIT = 1 << 20,   /* leaves it to the limit of open files */
     TIMEOUT_S = 60,
     HANGUP_TIMEOUT_S = 1,
