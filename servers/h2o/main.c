@@ -226,5 +226,7 @@ int main(int argc, char **argv)
     /* SIGSTOP and SIGCONT make epoll_wait fail with EINTR (signal(7)), and h2o says so. */
     while (!ended && (h2o_evloop_run(context.loop, INT32_MAX) == 0 || errno == EINTR))
         ;
+    h2o_socket_close(listener);
+    h2o_socket_close(sigterm);
     return ended ? 0 : 1;
 }
