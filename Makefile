@@ -97,6 +97,15 @@ e2e: harness servers $(stub_programs)
 .PHONY: all-programs
 all-programs: harness servers $(unit_programs) $(stub_programs)
 
+$(BUILD)/bench/%: tests/bench/%.c Makefile
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(harness_cflags) $(LDFLAGS) -MMD -MP -o $@ $< $(harness_libs)
+
+## make bench-hammer  our load generator beside wrk and h2load (ROUNDS=10 CASES="64 256 1000 p16")
+.PHONY: bench-hammer
+bench-hammer:
+	@BUILD=$(BUILD) ROUNDS=$(ROUNDS) CASES="$(CASES)" tests/bench/hammer.sh
+
 ## make test          installs what is missing, builds, checks style and layers, runs every test
 .PHONY: test
 test:
@@ -125,7 +134,7 @@ check:
 	@scripts/check-style
 	@scripts/check-layers
 
--include $(room_objects:.o=.d) $(BUILD)/obj/harness/cli/main.d $(addsuffix .d,$(unit_programs) $(stub_programs))
+-include $(room_objects:.o=.d) $(BUILD)/obj/harness/cli/main.d $(addsuffix .d,$(unit_programs) $(stub_programs) $(BUILD)/bench/hammer)
 
 # ---- entries
 

@@ -57,7 +57,8 @@ static inline void answered(struct worker *w, struct conn *c, unsigned status, b
     struct hammer_result *sum = w->sum;
     unsigned pipeline = w->config->pipeline;
     uint64_t stamp = w->stamps[(size_t)worker_conn_index(w, c) * pipeline + c->oldest];
-    c->oldest = c->oldest + 1 == pipeline ? 0 : c->oldest + 1;
+    unsigned next = c->oldest + 1u;
+    c->oldest = (uint16_t)(next == pipeline ? 0 : next);
     c->outstanding--;
     c->checked = true;
     sum->status[status]++;
@@ -154,7 +155,7 @@ static size_t take_piece(struct worker *w, struct conn *c, const char *bytes, si
     bool same = whole ? http_pattern_match(&w->pattern, c->hold->bytes, w->wall_s)
                       : used > 0 && begins_pattern(&w->pattern, c->hold->bytes, held);
     if (same && !whole) {
-        c->held_bytes = held;
+        c->held_bytes = (uint16_t)held;
         return used;
     }
     if (same) {
@@ -228,7 +229,7 @@ void answers_describe(const struct conn *c, char *text, size_t size)
     if (!c->scan && c->held_bytes == 0)
         snprintf(text, size, "not a byte of the answer had come");
     else if (!c->scan)
-        snprintf(text, size, "%zu bytes of the answer had come", c->held_bytes);
+        snprintf(text, size, "%u bytes of the answer had come", c->held_bytes);
     else if (c->scan->scanner.response.framing == HTTP_FRAMING_EOF &&
              c->scan->scanner.response.head_bytes > 0)
         snprintf(text, size,

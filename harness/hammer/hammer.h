@@ -46,8 +46,9 @@ enum hammer_error {
 
 struct hammer_config {
     struct sockaddr_in address;
-    enum hammer_engine engine; /* AUTO: io_uring where the kernel allows it, else epoll */
-    unsigned connections;      /* exactly so many are kept open */
+    /* AUTO: io_uring where the kernel allows it, else epoll. Measured by make bench-hammer. */
+    enum hammer_engine engine;
+    unsigned connections; /* exactly so many are kept open */
     unsigned threads;   /* 1..HAMMER_THREADS_MAX, at most `connections`; the remainder is spread */
     const int *cpus;    /* one a thread, to pin to; NULL: not pinned */
     unsigned pipeline;  /* requests outstanding on a connection, 1..HAMMER_PIPELINE_MAX */

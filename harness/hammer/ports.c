@@ -1,5 +1,7 @@
 #include "hammer/ports.h"
 
+#include "hammer/worker.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -77,29 +79,50 @@ static unsigned time_waits(void)
     return count;
 }
 
+/* Those towards one destination, whose ports are not to be had: /proc/net/tcp (proc_net_tcp.txt),
+ * addresses as the machine's words, state 6. */
+static unsigned time_waits_towards(const struct sockaddr_in *address)
+{
+    char line[256];
+    unsigned count = 0, ip, port, state;
+    FILE *file = fopen("/proc/net/tcp", "re");
+    if (!file)
+        return 0;
+    while (fgets(line, sizeof line, file))
+        if (sscanf(line, " %*u: %*8x:%*4x %8x:%4x %2x", &ip, &port, &state) == 3 && state == 6 &&
+            ip == address->sin_addr.s_addr && port == ntohs(address->sin_port))
+            count++;
+    fclose(file);
+    return count;
+}
+
+/* A destination elsewhere has one source address here. */
+static int plan_elsewhere(const struct hammer_config *config, unsigned ports, struct err *err)
+{
+    unsigned taken = config->close_each ? time_waits_towards(&config->address) : 0;
+    unsigned left = taken < ports ? ports - taken : 0;
+    if (config->connections <= left)
+        return 0;
+    return err_set(err, EADDRNOTAVAIL,
+                   "%u connections to one address need more than the %u local ports that are left "
+                   "(%u in all, %u in TIME_WAIT): widen net.ipv4.ip_local_port_range, wait a "
+                   "minute, or ask for fewer connections",
+                   config->connections, left, ports, taken);
+}
+
 int ports_plan(const struct hammer_config *config, struct in_addr *sources, unsigned max,
                unsigned *count, struct err *err)
 {
     unsigned ports = ports_of_one_address();
-    unsigned taken = time_waits();
     unsigned need = config->connections;
-    bool loopback = ntohl(config->address.sin_addr.s_addr) >> 24 == 127;
     *count = 0;
-    if (!loopback) {
-        if (need <= ports && (!config->close_each || need + taken <= ports))
-            return 0;
-        return err_set(
-            err, EADDRNOTAVAIL,
-            "%u connections to one address need more than the %u local ports that are "
-            "left (%u in all, %u in TIME_WAIT): widen net.ipv4.ip_local_port_range, wait "
-            "a minute, or ask for fewer connections",
-            need, taken < ports ? ports - taken : 0, ports, taken);
-    }
+    if (!load_is_loopback(config))
+        return plan_elsewhere(config, ports, err);
     /* Half of an address's ports at most: connect(2) looks for a free one longer and longer. A
      * connection a request spreads over several in any case, since each may leave a TIME_WAIT. */
     unsigned wanted = (need + ports / 2 - 1) / (ports / 2 + 1) + 1;
     if (config->close_each)
-        wanted += 4 + taken / (ports / 2 + 1);
+        wanted += 4 + time_waits() / (ports / 2 + 1);
     if (need <= ports / 2 && !config->close_each)
         return 0;
     if (wanted > max)

@@ -22,8 +22,9 @@
  */
 
 #define SQ_ENTRIES       512
-#define CQ_ENTRIES       4096
-#define BUFFER_BYTES     4096
+#define CQ_ENTRIES_MAX   65536 /* Linux's IORING_MAX_CQ_ENTRIES is twice its SQ limit of 32768 */
+#define BUFFER_BYTES     4160  /* 65 cache lines: at 4096, all beginnings would share a cache set */
+#define PAGE_BYTES       4096
 #define BUFFERS_MIN      64
 #define BUFFERS_MAX      2048
 #define BUFFER_GROUP     0
@@ -100,7 +101,7 @@ static void buffers_tell(struct uring_state *state)
 static int buffers_open(struct uring_state *state, unsigned count, struct err *err)
 {
     size_t ring_bytes = count * sizeof(struct io_uring_buf);
-    ring_bytes = (ring_bytes + BUFFER_BYTES - 1) / BUFFER_BYTES * BUFFER_BYTES;
+    ring_bytes = (ring_bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
     state->buffer_count = count;
     state->buffers_bytes = ring_bytes + (size_t)count * BUFFER_BYTES;
     void *map = mmap(NULL, state->buffers_bytes, PROT_READ | PROT_WRITE,
@@ -207,7 +208,11 @@ static int start(struct worker *w)
 {
     struct uring_state *state = mem_alloc(1, sizeof *state);
     unsigned buffers = power_of_two(w->count, BUFFERS_MIN, BUFFERS_MAX);
-    int status = state_open(state, SQ_ENTRIES, CQ_ENTRIES, buffers, &w->err);
+    /* A connection has at most a receive that ended, a connect or a send to report, and the buffers
+     * bound what receives deliver: room for all of it, so that nothing overflows. */
+    unsigned completions = power_of_two(2 * w->count + buffers, BUFFERS_MIN, CQ_ENTRIES_MAX);
+    completions = completions < 2 * SQ_ENTRIES ? 2 * SQ_ENTRIES : completions;
+    int status = state_open(state, SQ_ENTRIES, completions, buffers, &w->err);
     if (status != 0) {
         free(state);
         return status;
@@ -240,24 +245,23 @@ static uint64_t tag(const struct worker *w, const struct conn *c, enum op op)
     return (uint64_t)op << 48 | (uint64_t)c->generation << 32 | worker_conn_index(w, c);
 }
 
+/* -EBUSY and -EAGAIN, which old kernels give while completions overflow, pass once these have been
+ * moved to their queue. */
 static void submit(struct worker *w)
 {
     struct uring_state *state = w->engine_state;
-    int status;
-    do
-        status = io_uring_submit(&state->ring);
-    while (status == -EINTR);
+    int status = io_uring_submit(&state->ring);
+    if (status == -EBUSY || status == -EAGAIN)
+        io_uring_get_events(&state->ring);
 }
 
 /* A place in the submission queue for something on this socket. */
 static struct io_uring_sqe *sqe_get(struct worker *w, struct conn *c)
 {
     struct uring_state *state = w->engine_state;
-    struct io_uring_sqe *sqe = io_uring_get_sqe(&state->ring);
-    if (!sqe) {
+    struct io_uring_sqe *sqe;
+    while (!(sqe = io_uring_get_sqe(&state->ring)))
         submit(w);
-        sqe = io_uring_get_sqe(&state->ring);
-    }
     c->queued = true;
     return sqe;
 }
@@ -330,7 +334,7 @@ static void end(struct worker *w, struct conn *c, bool abort)
 {
     struct uring_state *state = w->engine_state;
     const struct linger none = {.l_onoff = 1, .l_linger = 0};
-    if (c->queued && io_uring_sq_ready(&state->ring) > 0)
+    while (c->queued && io_uring_sq_ready(&state->ring) > 0)
         submit(w);
     c->queued = false;
     int nothing = -1;

@@ -161,7 +161,7 @@ static void fill(struct worker *w, struct conn *c, uint64_t stamp_ns)
     unsigned place = c->oldest + c->outstanding;
     for (unsigned i = 0; i < count; i++, place++)
         stamps[place >= pipeline ? place - pipeline : place] = stamp_ns;
-    c->outstanding += count;
+    c->outstanding = (uint16_t)(c->outstanding + count);
     c->unsent_bytes += count * w->config->request_bytes;
     w->sum->total.sent += count;
     w->engine->send(w, c);
@@ -184,6 +184,10 @@ int worker_socket(struct worker *w, const struct conn *c, int flags)
         return -errno;
     int one = 1;
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    /* The system's choice may pace and sample, as BBR does; on loopback there is nothing to learn.
+     * Reno is always there (tcp(7)). */
+    if (load_is_loopback(w->config))
+        setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "reno", sizeof "reno" - 1);
     const struct load *load = w->load;
     if (load->source_count == 0)
         return fd;

@@ -19,21 +19,22 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
-#include <time.h>
 
 enum {
-    READ_BYTES = 16384, /* libevent takes no more from a socket at once */
-    PATIENCE_S = 50,    /* without progress */
-    LINGER_S = 5,       /* for a client to read its last answer and close */
+    READ_BYTES = 16384,  /* libevent takes no more from a socket at once */
+    SWEEP_S = 5,         /* how often the slow ones are looked for */
+    PATIENCE_SWEEPS = 9, /* without progress, and the one under way */
+    LINGER_SWEEPS = 1,   /* for a client to read its last answer and close */
 };
 
 static const struct timeval accept_pause = {.tv_usec = 100000}; /* after EMFILE and the like */
-static const struct timeval sweep_period = {.tv_sec = 5};       /* to look for the slow ones */
+static const struct timeval sweep_period = {.tv_sec = SWEEP_S};
 
 struct connection {
     struct bufferevent *events;
+    evutil_socket_t fd;
     struct connection *next, **link; /* the list of all, for the sweep */
-    time_t active_s;                 /* when it last made progress */
+    unsigned active_sweep;           /* the last sweep before it last made progress */
     size_t unsent_bytes;             /* at the last sweep */
     bool lingering;                  /* writing is shut down; what comes in is thrown away */
     struct http1 http;
@@ -43,13 +44,7 @@ static struct event_base *base;
 static struct evconnlistener *listener;
 static struct event *accept_timer;
 static struct connection *connections;
-
-static time_t now_s(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-    return now.tv_sec;
-}
+static unsigned sweeps;
 
 static void connection_close(struct connection *c)
 {
@@ -68,16 +63,16 @@ static void connection_finish(struct connection *c)
         connection_close(c);
         return;
     }
-    shutdown(bufferevent_getfd(c->events), SHUT_WR);
+    shutdown(c->fd, SHUT_WR);
     c->lingering = true;
-    c->active_s = now_s();
+    c->active_sweep = sweeps;
     bufferevent_enable(c->events, EV_READ);
 }
 
 static void on_rest_written(struct bufferevent *events, void *data)
 {
     struct connection *c = data;
-    c->active_s = now_s();
+    c->active_sweep = sweeps;
     if (c->http.closing)
         connection_finish(c);
     else
@@ -86,7 +81,7 @@ static void on_rest_written(struct bufferevent *events, void *data)
 
 static void answers_send(struct connection *c, const char *text, size_t bytes)
 {
-    ssize_t sent = send(bufferevent_getfd(c->events), text, bytes, 0);
+    ssize_t sent = send(c->fd, text, bytes, 0);
     if (sent == (ssize_t)bytes) {
         if (c->http.closing)
             connection_finish(c);
@@ -119,7 +114,7 @@ static void on_read(struct bufferevent *events, void *data)
     size_t out_bytes = http1_feed(&c->http, in, in_bytes, out);
     evbuffer_drain(input, in_bytes);
     if (c->http.progress)
-        c->active_s = now_s();
+        c->active_sweep = sweeps;
     if (out_bytes > 0)
         answers_send(c, out, out_bytes);
 }
@@ -146,7 +141,8 @@ static void on_connection(struct evconnlistener *from, evutil_socket_t fd, struc
         return;
     }
     c->events = events;
-    c->active_s = now_s();
+    c->fd = fd;
+    c->active_sweep = sweeps;
     c->unsent_bytes = 0;
     c->lingering = false;
     http1_init(&c->http);
@@ -182,15 +178,15 @@ static void on_sweep(evutil_socket_t fd, short what, void *data)
     (void)what;
     (void)data;
     struct connection *next;
-    time_t now = now_s();
+    sweeps++;
     for (struct connection *c = connections; c; c = next) {
         next = c->next;
         size_t unsent_bytes = evbuffer_get_length(bufferevent_get_output(c->events));
         if (unsent_bytes != c->unsent_bytes) {
             c->unsent_bytes = unsent_bytes;
-            c->active_s = now;
+            c->active_sweep = sweeps;
         }
-        if (now - c->active_s > (c->lingering ? LINGER_S : PATIENCE_S))
+        if (sweeps - c->active_sweep > (c->lingering ? LINGER_SWEEPS : PATIENCE_SWEEPS))
             connection_close(c);
     }
 }

@@ -13,6 +13,7 @@ enum {
     READ_BYTES = 64 * 1024,
     IN_MAX = 64 * 1024,       /* received and waiting for a reply to be finished */
     HELD_MAX = 64 * 1024,     /* of a reply whose request has not ended */
+    SEND_MAX = 1 << 30,       /* to one write; a uv_buf_t is made from an unsigned */
     LINGER_MAX = 1024 * 1024, /* drained after the last reply before the connection is cut */
     IDLE_MAX_MS = 120 * 1000, /* luvit's own */
     HEAD_MAX_MS = 60 * 1000,  /* from a request's first byte to the end of its head */
@@ -105,7 +106,8 @@ static size_t sendable(const struct connection *c)
 {
     bool hold = c->request.called && !c->request.done && !c->reply.sent &&
                 c->out.length - c->reply.start < HELD_MAX;
-    return hold ? c->reply.start : c->out.length;
+    size_t length = hold ? c->reply.start : c->out.length;
+    return length < SEND_MAX ? length : SEND_MAX;
 }
 
 /* What the kernel does not take at once waits in a buffer of its own, and nothing is read or
