@@ -12,19 +12,19 @@ failed() { # ENTRY REASON-REGEX
 # In the middle of a slice: at 8 connections and 4 ms an answer, warming up takes some 700 answers
 # and a slice 200.
 entry plain plain
-entry dies die-after 1500 --late 4
-entry exits exit-after 1500 --late 4
-entry hangs hang-after 1500 --late 4
-show run -c 8 --boots 1 --budget 8s --slice 50ms --seed 7 --format json
+entry dies die-after 1200 --late 4
+entry exits exit-after 1200 --late 4
+entry hangs hang-after 1200 --late 4
+show run -c 8 --boots 1 --budget 9s --slice 50ms --timeout 500ms --seed 7 --format json
 cp "$tmp/out" "$tmp/run.json"
 exits "servers that end under load: the exit status says that an entry failed" 1
 row "beside them plain is ranked" "$tmp/run.json" plain '.status == "ranked"'
 failed dies 'signal 6|abort'
-failed dies 'dies after 1500 answers'
+failed dies 'dies after 1200 answers'
 failed exits 'status 3'
-failed exits 'exits after 1500 answers'
+failed exits 'exits after 1200 answers'
 failed hangs 'not answered within|timed out|stopped answering'
-failed hangs 'hangs after 1500 answers'
+failed hangs 'hangs after 1200 answers'
 for name in dies exits hangs; do
     row "$name: the lost requests are counted" "$tmp/run.json" "$name" '.errors > 0'
 done

@@ -40,10 +40,10 @@ rm -r "$root/servers"/{reset,early-close,no-keepalive}
 
 # Wrong later: at 8 connections and 4 ms an answer warming up takes some 700 answers, and a slice
 # 200; a Date that stands still is wrong after 2 s.
-entry other-body-later wrong-body-after 1500 --late 4
-entry reset-later reset-after 1500 --late 4
+entry other-body-later wrong-body-after 1200 --late 4
+entry reset-later reset-after 1200 --late 4
 entry frozen frozen-date
-show run -c 8 --boots 1 --budget 6s --slice 50ms --seed 7 --format json
+show run -c 8 --boots 1 --budget 7s --slice 50ms --seed 7 --format json
 cp "$tmp/out" "$tmp/run.json"
 exits "wrong later: the exit status says that an entry failed" 1
 row "wrong later: the right server is ranked" "$tmp/run.json" plain \
