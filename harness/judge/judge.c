@@ -15,6 +15,8 @@
 
 #define READY_LIMIT_NS (10 * NS_PER_S)
 
+enum { OUTPUT_SHOWN = 600, DETAIL_BYTES = 1024 };
+
 struct job { /* one variant, split in one way */
     size_t result;
     const struct page_variant *variant;
@@ -87,6 +89,22 @@ static void stop_server(struct bench *b)
     b->server = NULL;
 }
 
+/* Appends the end of what the server printed, on one line. */
+static void add_output(struct bench *b, char *detail, size_t detail_bytes)
+{
+    char output[SERVER_OUTPUT_KEEP] = "";
+    size_t used = strlen(detail);
+    server_output(b->server, output, sizeof output);
+    size_t size = strlen(output);
+    while (size > 0 && output[size - 1] == '\n')
+        output[--size] = '\0';
+    const char *tail = size > OUTPUT_SHOWN ? output + size - OUTPUT_SHOWN : output;
+    for (char *c = output; *c != '\0'; c++)
+        *c = *c == '\n' ? '|' : *c;
+    if (size > 0)
+        snprintf(detail + used, detail_bytes - used, "; it last printed: %s", tail);
+}
+
 /* True if the server lives or is not ours; else says how it ended. */
 static bool lives(struct bench *b, char *detail, size_t detail_bytes)
 {
@@ -96,7 +114,10 @@ static bool lives(struct bench *b, char *detail, size_t detail_bytes)
         snprintf(detail, detail_bytes, "has ended");
         return false;
     }
-    return server_poll(b->server, detail, detail_bytes) == SERVER_RUNNING;
+    if (server_poll(b->server, detail, detail_bytes) == SERVER_RUNNING)
+        return true;
+    add_output(b, detail, detail_bytes);
+    return false;
 }
 
 /* ---- variants side by side */
@@ -197,7 +218,7 @@ static void set_ended(struct judge_result *r, const char *detail)
  * that the one that ends it is named, and the others are not. */
 static int try_alone(struct bench *b, struct err *err)
 {
-    char detail[256];
+    char detail[DETAIL_BYTES];
     for (size_t i = 0; i < b->report->count && !stopped(b); i++) {
         struct judge_result *r = &b->report->results[i];
         if (r->page->fault != NULL || r->verdict != JUDGE_FAILED)
@@ -221,7 +242,7 @@ static int try_alone(struct bench *b, struct err *err)
 
 static int run_pages(struct bench *b, struct err *err)
 {
-    char detail[256];
+    char detail[DETAIL_BYTES];
     for (size_t i = 0; i < b->report->count; i++)
         if (b->report->results[i].page->fault == NULL)
             add_jobs(b, i);
@@ -233,7 +254,7 @@ static int run_pages(struct bench *b, struct err *err)
 
 static int run_fault(struct bench *b, struct judge_result *r, struct err *err)
 {
-    char detail[256];
+    char detail[DETAIL_BYTES];
     const struct fault *fault = fault_find(r->page->fault);
     if (fault->needs != FAULT_NEEDS_ANY && b->entry == NULL) {
         r->verdict = JUDGE_SKIPPED;

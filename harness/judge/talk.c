@@ -304,7 +304,7 @@ static bool check_status(struct talk *t, const struct page_item *item)
     for (unsigned i = 0; i < item->status_count; i++)
         if (status >= item->statuses[i].low && status <= item->statuses[i].high)
             return true;
-    return wrong(t, "expected %s, came status %u", item->text, status);
+    return wrong(t, "expected status %s, came %u", item->text, status);
 }
 
 /* The media type of `r`, without parameters, in `text`; "" if it has none. */
@@ -414,8 +414,9 @@ static const char *what_came(struct talk *t, enum event event, char text[NOTE_MA
     case EVENT_CLOSED:
         return t->reset ? "the connection was reset" : "the server closed";
     case EVENT_BAD:
-        snprintf(text, NOTE_MAX, "what came is no answer: %s",
-                 t->scanner.problem != NULL ? t->scanner.problem : "it did not become whole");
+        if (t->scanner.problem == NULL)
+            return "no whole answer came in time";
+        snprintf(text, NOTE_MAX, "what came is no answer: %s", t->scanner.problem);
         break;
     case EVENT_QUIET:
         return "nothing came";

@@ -51,7 +51,8 @@ static void judge_one(const struct gate *gate, struct gate_subject *subject)
     struct err err;
     bool reference = subject->entry->status == ENTRY_REFERENCE;
     if (judge_entry(gate->options, subject->entry, &report, &err) != 0) {
-        subject->problem = mem_format("could not be held against the contract: %s", err.text);
+        subject->refused = gate->options->stop == NULL || *gate->options->stop == 0;
+        subject->problem = mem_copy_string(err.text);
         return;
     }
     if (gate->options->stop == NULL || *gate->options->stop == 0) {

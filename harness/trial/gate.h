@@ -16,8 +16,8 @@ struct gate_subject {
     /* Filled in: */
     json_t *line; /* of type "gate": passed, total, failed and waived ids, waivers; NULL if it could
                      not be judged, or a stop came first. Owned by the caller. */
-    bool refused; /* a case that gates failed */
-    char *problem; /* why it is refused or could not be judged, or NULL; free() */
+    bool refused; /* a case that gates failed, or it could not be judged */
+    char *problem; /* why it is refused, or NULL; free() */
 };
 
 void gate_run(const struct judge_options *options, struct gate_subject *subjects, size_t count);

@@ -26,7 +26,6 @@ struct contender {
     size_t request_bytes;
     bool out;              /* failed: measured no more */
     bool judged;           /* held against the contract */
-    char *unjudged;        /* why it could not be, or NULL */
     unsigned empty_slices; /* on end, in which no answer came */
     uint64_t idle_from_ns; /* end of its last load in this boot, and its CPU time then */
     uint64_t idle_from_cpu_ns;
@@ -226,8 +225,6 @@ static int bring_up(struct trial *trial, struct contender *c, struct err *err)
         server_wait_ready(c->server, c->request, c->request_bytes, trial->plan->workload->expect,
                           trial->plan->ready_ns, &ready_ns, &why) != 0)
         return fail_contender(trial, c, why.text, err);
-    if (c->unjudged != NULL) /* and yet it started: it is not measured unjudged */
-        return fail_contender(trial, c, c->unjudged, err);
 
     tell(trial, "warming", c->entry->name);
     struct slice_target target = target_of(c);
@@ -374,10 +371,7 @@ static int judge_all(struct trial *trial, struct err *err)
             status = note(trial, json_incref(subject->line), err);
         if (subject->refused && status == 0)
             status = fail_contender(trial, c, subject->problem, err);
-        if (subject->line == NULL && !stopped(trial))
-            c->unjudged = subject->problem;
-        else
-            free(subject->problem);
+        free(subject->problem);
         json_decref(subject->line);
     }
     free(subjects);
@@ -440,10 +434,8 @@ int trial_run(const struct trial_options *options, struct record *record, struct
     }
     if (status == 0)
         status = note(&trial, end_line(&trial), err);
-    for (size_t i = 0; i < trial.count; i++) {
+    for (size_t i = 0; i < trial.count; i++)
         free(trial.contenders[i].request);
-        free(trial.contenders[i].unjudged);
-    }
     free(trial.contenders);
     free(trial.slice);
     return status;
