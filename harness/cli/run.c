@@ -171,7 +171,7 @@ static int take_flag(struct flags *flags, int option)
 static unsigned boots_that_fit(const struct plan *plan, size_t entries)
 {
     uint64_t entry_ns =
-        350 * NS_PER_MS + plan->slice_ns + plan->settle_ns + plan->connections * UINT64_C(90000);
+        250 * NS_PER_MS + plan->slice_ns + plan->settle_ns + plan->connections * UINT64_C(90000);
     uint64_t boot_ns = entry_ns * (entries > 0 ? entries : 1);
     uint64_t boots = plan->budget_ns / boot_ns;
     return boots < 1 ? 1 : (unsigned)(boots < plan->boots ? boots : plan->boots);
@@ -196,7 +196,7 @@ static int make_plan(const struct flags *flags, size_t entries, struct plan *pla
     if (plan->budget_ns == 0)
         plan->budget_ns = (flags->quick ? QUICK_BUDGET_S : DEFAULT_BUDGET_S) * NS_PER_S;
     plan->slice_ns = flags->slice_ns > 0 ? flags->slice_ns : plan_slice_ns(plan->connections);
-    plan->settle_ns = 50 * NS_PER_MS;
+    plan->settle_ns = plan_settle_ns(plan->connections);
     plan->timeout_ns = flags->timeout_ns;
     plan->ready_ns = 10 * NS_PER_S;
     plan->warm_max_ns = 5 * NS_PER_S;

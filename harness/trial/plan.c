@@ -9,6 +9,11 @@ uint64_t plan_slice_ns(unsigned connections)
     return 100 * UINT64_C(1000000) + connections * UINT64_C(200000);
 }
 
+uint64_t plan_settle_ns(unsigned connections)
+{
+    return 20 * UINT64_C(1000000) + connections * UINT64_C(50000);
+}
+
 json_t *plan_to_json(const struct plan *plan)
 {
     json_t *hammer_cpus = json_array();

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-enum { WINDOW_MS = 25, CONNECTIONS_MOST = 256, WINDOWS_LEAST = 8 };
+enum { WINDOW_MS = 10, CONNECTIONS_MOST = 256, WINDOWS_LEAST = 8 };
 
 static double mean(const double *values, unsigned count)
 {

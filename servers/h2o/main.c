@@ -27,6 +27,7 @@ static h2o_context_t context;
 static h2o_accept_ctx_t accept_context;
 static h2o_timeout_entry_t accept_pause;
 static h2o_socket_t *listener;
+static h2o_socket_t *sigterm;
 static bool ended;
 
 static const h2o_iovec_t hello = {H2O_STRLIT("Hello World\n")};
@@ -184,8 +185,8 @@ static void watch_sigterm(h2o_loop_t *loop)
     sigaddset(&set, SIGTERM);
     sigprocmask(SIG_BLOCK, &set, NULL);
     int fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
-    h2o_socket_read_start(h2o_evloop_socket_create(loop, fd, H2O_SOCKET_FLAG_DONT_READ),
-                          on_sigterm);
+    sigterm = h2o_evloop_socket_create(loop, fd, H2O_SOCKET_FLAG_DONT_READ);
+    h2o_socket_read_start(sigterm, on_sigterm);
 }
 
 static void configure(void)
@@ -225,5 +226,7 @@ int main(int argc, char **argv)
     /* SIGSTOP and SIGCONT make epoll_wait fail with EINTR (signal(7)), and h2o says so. */
     while (!ended && (h2o_evloop_run(context.loop, INT32_MAX) == 0 || errno == EINTR))
         ;
+    h2o_socket_close(listener);
+    h2o_socket_close(sigterm);
     return ended ? 0 : 1;
 }

@@ -197,9 +197,6 @@ int main(int argc, char **argv)
 
     int failed = event_base_dispatch(server.base);
 
-    event_free(server.sigterm);
-    event_free(server.accept_again);
-    evhttp_free(server.http);
-    event_base_free(server.base);
+    /* Nothing is freed: to take twenty thousand connections apart one by one takes a second. */
     return failed == 0 ? 0 : 1;
 }

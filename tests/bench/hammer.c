@@ -4,11 +4,11 @@
  *
  *   bench/hammer SHOWDOWN SERVER PORT [ROUNDS [SECONDS [CASE...]]]     CASE: 64 256 1000 p16
  *
- * A figure is the median over the rounds. Busy is the server's CPU time in the middle of each run,
- * as a share of the time that its core was at its disposal; what others took of it stands beside
- * it, and makes a run doubtful. CPU a request is the generator's whole CPU time by all its
- * requests. The ratio is paired in each round; its interval is that of order statistics, at least
- * 95%.
+ * A figure is the median over the rounds. Busy is the server's CPU time by the wall clock in the
+ * middle of each run; beside it stands how long its core was idle. What is missing to 100% went to
+ * other processes and to interrupts: more than a few percent make a run doubtful. CPU a request is
+ * the generator's whole CPU time by all its requests. The ratio is paired in each round; its
+ * interval is that of order statistics, at least 95%.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -42,8 +42,7 @@ struct bench {
 
 struct sample {
     double req_per_s;
-    double busy;           /* of the server's core, others' time left out */
-    double others;         /* share of that core that neither server nor idleness had */
+    double busy, idle;     /* shares of the server's core */
     double cpu_us_per_req; /* of the generator */
 };
 
@@ -171,8 +170,8 @@ static void tool_run(const struct bench *b, char *const argv[], struct sample *s
     cpu += now_s(server_clock);
     wall += now_s(CLOCK_MONOTONIC);
     idle += idle_s(b->server_cpu);
-    sample->busy = cpu / (cpu + idle);
-    sample->others = 1 - (cpu + idle) / wall;
+    sample->busy = cpu / wall;
+    sample->idle = idle / wall;
     size_t used = 0;
     ssize_t got;
     while (used + 1 < size && (got = read(ends[0], text + used, size - 1 - used)) > 0)
@@ -289,13 +288,13 @@ static unsigned interval_rank(unsigned n)
 
 static void print_row(const char *name, const struct series *own, const struct series *wrk)
 {
-    double rate[ROUNDS_MAX], busy[ROUNDS_MAX], others[ROUNDS_MAX], cpu[ROUNDS_MAX],
-        ratio[ROUNDS_MAX], cpu_ratio[ROUNDS_MAX];
+    double rate[ROUNDS_MAX], busy[ROUNDS_MAX], idle[ROUNDS_MAX], cpu[ROUNDS_MAX], ratio[ROUNDS_MAX],
+        cpu_ratio[ROUNDS_MAX];
     unsigned n = own->count;
     for (unsigned i = 0; i < n; i++) {
         rate[i] = own->samples[i].req_per_s;
         busy[i] = own->samples[i].busy;
-        others[i] = own->samples[i].others;
+        idle[i] = own->samples[i].idle;
         cpu[i] = own->samples[i].cpu_us_per_req;
         ratio[i] = rate[i] / wrk->samples[i].req_per_s;
         cpu_ratio[i] = cpu[i] / wrk->samples[i].cpu_us_per_req;
@@ -303,7 +302,7 @@ static void print_row(const char *name, const struct series *own, const struct s
     double middle = median(ratio, n); /* sorts */
     unsigned k = interval_rank(n);
     printf("  %-16s %9.0f %8.1f%% %6.1f%% %9.2f %9.2f [%.2f, %.2f] %11.2f\n", name, median(rate, n),
-           100 * median(busy, n), 100 * median(others, n), median(cpu, n), middle, ratio[k - 1],
+           100 * median(busy, n), 100 * median(idle, n), median(cpu, n), middle, ratio[k - 1],
            ratio[n - k], median(cpu_ratio, n));
 }
 
@@ -330,7 +329,7 @@ static void run_case(const struct bench *b, unsigned c, unsigned pipeline)
     }
     printf("c = %u%s, %u rounds of %u s\n", c, pipeline > 1 ? ", 16 requests outstanding" : "",
            b->rounds, b->seconds);
-    printf("  %-16s %9s %9s %7s %9s %9s %14s %10s\n", "", "req/s", "srv busy", "others", "us/req",
+    printf("  %-16s %9s %9s %7s %9s %9s %14s %10s\n", "", "req/s", "srv busy", "idle", "us/req",
            "ratio to", tool_names[base], "cpu ratio");
     for (int tool = 0; tool < TOOLS; tool++)
         if (series[tool].count > 0)

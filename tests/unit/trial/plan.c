@@ -97,6 +97,8 @@ static void test_slices_grow_with_connections(void **state)
     assert_int_equal(plan_slice_ns(1), 100200000);
     assert_int_equal(plan_slice_ns(64), 112800000);
     assert_int_equal(plan_slice_ns(10000), 2100000000);
+    assert_int_equal(plan_settle_ns(64), 23200000);
+    assert_int_equal(plan_settle_ns(10000), 520000000);
 }
 
 static void test_flat_is_steady_falling_is_not(void **state)
