@@ -91,11 +91,15 @@ struct hammer_result {
     struct hammer_counts total;
     uint64_t connect_failures;
     unsigned connections_established; /* open at the same time when the window opened */
-    uint64_t reconnects;   /* connections opened again after an error or an unasked close; not those
-                              of close_each */
-    uint64_t errnos[134];  /* errors by errno */
-    uint64_t status[600];  /* answers by status code, whole run */
-    bool interrupted;      /* *stop was seen */
+    uint64_t reconnects;  /* connections opened again after an error or an unasked close; not those
+                             of close_each */
+    uint64_t errnos[134]; /* errors by errno */
+    uint64_t status[600]; /* answers by status code, whole run */
+    bool interrupted;     /* *stop was seen */
+    /* Between two wakings of a loading thread, which asks to be woken every 10 ms, or every 10 ms
+     * and 2 us a connection: much more means that its core was taken, and that the run says little.
+     */
+    uint64_t longest_gap_ns;
     uint64_t unclosed;     /* connections the server had announced to close and did not within
                               timeout_ns */
     char first_wrong[512]; /* what was expected and what came, for the first answer that was wrong,

@@ -34,7 +34,8 @@ struct row {
     double foreign;     /* share of both cores that other processes used */
     double idle_cpu;    /* CPU share it used while it should sit idle */
     unsigned slices, blocks, boots;
-    bool unsteady; /* a boot's warm-up ended before it was steady */
+    unsigned spoilt; /* slices that the machine took away; repeated, and in no figure */
+    bool unsteady;   /* a boot's warm-up ended before it was steady */
 };
 
 struct summary {
