@@ -72,10 +72,12 @@ FORCE:
 $(BUILD)/obj/harness/cli/main.o: $(BUILD)/version.h
 $(BUILD)/obj/harness/cli/main.o: harness_cflags += -I$(BUILD)
 
-# ---- tests: every tests/unit/ROOM/NAME.c is a cmocka program, every tests/e2e/*.sh a script; both print TAP
+# ---- tests: every tests/unit/ROOM/NAME.c is a cmocka program, every tests/e2e/*.sh a script, and an
+# entry may bring a servers/NAME/test.sh of its own; all print TAP
 
 unit_sources := $(wildcard tests/unit/*/*.c)
 unit_programs := $(unit_sources:tests/%.c=$(BUILD)/tests/%)
+test_scripts := $(wildcard tests/e2e/*.sh servers/*/test.sh)
 stub_programs := $(patsubst tests/stubs/%.c,$(BUILD)/stubs/%,$(wildcard tests/stubs/*.c))
 
 $(BUILD)/tests/unit/%: tests/unit/%.c $(BUILD)/libharness.a Makefile
@@ -92,7 +94,7 @@ unit: $(unit_programs)
 
 .PHONY: e2e
 e2e: harness servers $(stub_programs) $(BUILD)/fuzz/servers
-	@BUILD=$(BUILD) tests/run e2e $(wildcard tests/e2e/*.sh)
+	@BUILD=$(BUILD) tests/run e2e $(test_scripts)
 
 .PHONY: all-programs
 all-programs: harness servers $(unit_programs) $(stub_programs) $(BUILD)/fuzz/servers
@@ -112,7 +114,7 @@ test:
 	@scripts/setup test
 	@$(MAKE) --no-print-directory -j$$(nproc) all-programs
 	@$(MAKE) --no-print-directory check
-	@BUILD=$(BUILD) tests/run all $(unit_programs) $(wildcard tests/e2e/*.sh)
+	@BUILD=$(BUILD) tests/run all $(unit_programs) $(test_scripts)
 
 ## make fuzz          feeds the response scanner with made-up bytes for FUZZ_SECONDS=60 (needs clang)
 FUZZ_SECONDS ?= 60

@@ -67,6 +67,12 @@ static inline void answered(struct worker *w, struct conn *c, unsigned status, b
         sum->failed += w->measuring;
         return;
     }
+    if (w->now_ns - stamp > w->config->timeout_ns) { /* right, but before the sweep found it late */
+        worker_note(w, "an answer came after %.3g ms", (double)(w->now_ns - stamp) / 1e6);
+        sum->total.timed_out++;
+        sum->failed += w->measuring;
+        return;
+    }
     sum->total.valid++;
     if (!w->measuring)
         return;

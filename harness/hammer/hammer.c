@@ -132,6 +132,8 @@ static void result_merge(struct hammer_result *into, const struct hammer_result 
     for (size_t i = 0; i < sizeof into->status / sizeof into->status[0]; i++)
         into->status[i] += from->status[i];
     into->interrupted |= from->interrupted;
+    if (from->longest_gap_ns > into->longest_gap_ns)
+        into->longest_gap_ns = from->longest_gap_ns;
     if (into->first_wrong[0] == '\0')
         memcpy(into->first_wrong, from->first_wrong, sizeof into->first_wrong);
     into->valid += from->valid;

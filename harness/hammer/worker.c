@@ -130,6 +130,10 @@ static void phase_advance(struct worker *w)
 void worker_batch(struct worker *w)
 {
     w->now_ns = clock_now_ns();
+    uint64_t gap_ns = w->now_ns - w->batch_ns;
+    if (w->batch_ns > 0 && gap_ns > w->sum->longest_gap_ns)
+        w->sum->longest_gap_ns = gap_ns;
+    w->batch_ns = w->now_ns;
     if (w->open > 0)
         w->alive_ns = w->now_ns;
     if (w->index == 0)
@@ -470,6 +474,7 @@ static void gate_open(struct load *load)
 static void fire(struct worker *w)
 {
     w->refill = true;
+    w->batch_ns = 0; /* the wait for the other threads is no gap */
     worker_batch(w);
     w->alive_ns = w->now_ns;
     w->next_tick_ns = w->now_ns + w->tick_ns;

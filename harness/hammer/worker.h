@@ -95,6 +95,7 @@ struct worker {
     bool hurried;      /* connections wait to be opened again, held back by the wave alone */
     int connect_errno; /* of the last connect that failed */
     uint64_t now_ns;   /* of the answer or batch being handled */
+    uint64_t batch_ns; /* this thread last woke; 0: not yet */
     uint64_t alive_ns; /* a connection was last open */
     time_t wall_s;
     uint64_t tick_ns, next_tick_ns;

@@ -64,6 +64,7 @@ static json_t *row_to_json(const struct row *row)
         set_number(object, "slices", row->slices);
         set_number(object, "blocks", row->blocks);
         set_number(object, "boots", row->boots);
+        set_number(object, "spoilt", row->spoilt);
     }
     return object;
 }

@@ -136,6 +136,8 @@ static void take_lines(struct summary *summary, struct sums *sums, struct table 
         size_t i = row_of(summary, text(line, "entry"));
         if (is_type(line, "slice"))
             take_slice(summary, sums, table, line);
+        if (is_type(line, "spoilt") && i < summary->count)
+            summary->rows[i].spoilt++;
         if (is_type(line, "boot") && i < summary->count &&
             !json_is_true(json_object_get(line, "warm_steady")))
             summary->rows[i].unsteady = true;

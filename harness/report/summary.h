@@ -37,7 +37,8 @@ struct row {
     const json_t *http_failed;      /* ids of those failed and not waived, or NULL */
     const json_t *http_waivers;     /* id to reason of those failed and waived, or NULL */
     unsigned slices, blocks, boots;
-    bool unsteady; /* a boot's warm-up ended before it was steady */
+    unsigned spoilt; /* slices that the machine took away; repeated, and in no figure */
+    bool unsteady;   /* a boot's warm-up ended before it was steady */
 };
 
 struct summary {

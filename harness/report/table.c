@@ -185,6 +185,14 @@ static void print_doubts(FILE *out, const struct record_data *data, const struct
         fputs("One boot: the intervals cover no difference between two processes of one "
               "server.\n",
               out);
+    unsigned spoilt = 0;
+    for (size_t i = 0; i < summary->count; i++)
+        spoilt += summary->rows[i].spoilt;
+    if (spoilt > 0)
+        fprintf(out,
+                "%u slices were spoilt, the load generator's core having been taken; they were "
+                "repeated.\n",
+                spoilt);
     for (size_t i = 0; i < summary->count; i++) {
         const struct row *row = &summary->rows[i];
         if (row->unsteady)

@@ -19,7 +19,7 @@ void view_csv(FILE *out, const struct summary *summary);
  * latency_max_us (closed-loop, raw), cpu_us_per_req, cpu_user_us_per_req, cpu_system_us_per_req,
  * bytes_per_response, rss_peak_bytes, requests, errors, verdict, http_passed, http_total,
  * http_failed (ids of cases of the contract), http_waived (id to reason), server_busy, hammer_busy,
- * steal, foreign (shares, 0..1), slices, blocks, boots, output. */
+ * steal, foreign (shares, 0..1), slices, blocks, boots, spoilt, output. */
 void view_json(FILE *out, const struct record_data *data, const struct summary *summary);
 
 #endif

@@ -124,6 +124,15 @@ static uint64_t errors_of(const struct hammer_counts *counts)
     return sum;
 }
 
+bool slice_is_spoilt(const struct slice_shape *shape, const struct slice *slice)
+{
+    uint64_t gap_ns = slice->load.longest_gap_ns;
+    const struct hammer_counts *total = &slice->load.total;
+    if (total->wrong > 0 || errors_of(total) > 0)
+        return false;
+    return gap_ns > 20 * NS_PER_MS && gap_ns > shape->duration_ns / 5;
+}
+
 bool slice_is_sound(const struct plan *plan, const struct slice *slice, char *why, size_t why_bytes)
 {
     const struct hammer_result *load = &slice->load;
@@ -207,6 +216,7 @@ json_t *slice_to_json(const struct slice *slice)
         core_to_json(&slice->server_core), "hammer_cores", core_to_json(&slice->hammer_cores));
     json_object_set_new(line, "in_flight", json_integer((json_int_t)load->total.in_flight));
     json_object_set_new(line, "errors_total", json_integer((json_int_t)errors_of(&load->total)));
+    json_object_set_new(line, "longest_gap_ns", json_integer((json_int_t)load->longest_gap_ns));
     if (isfinite(load->little))
         json_object_set_new(line, "little", json_real(load->little));
     if (slice->usage_known)

@@ -44,6 +44,11 @@ int slice_measure(const struct plan *plan, const struct slice_target *target,
 bool slice_is_sound(const struct plan *plan, const struct slice *slice, char *why,
                     size_t why_bytes);
 
+/* True if the machine took the load generator's core for over a fifth of the window, and 20 ms:
+ * what came late or not at all is then not the server's doing; what came wrong is. Whether the
+ * server's own core was taken can't be told apart from a slow server. */
+bool slice_is_spoilt(const struct slice_shape *shape, const struct slice *slice);
+
 /* A new JSON object of type "slice", without entry, boot and block. */
 json_t *slice_to_json(const struct slice *slice);
 

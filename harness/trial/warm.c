@@ -43,6 +43,8 @@ int warm_until_steady(const struct plan *plan, const struct slice_target *target
         int status = slice_measure(plan, target, &shape, stop, scratch, err);
         if (status != 0)
             return status;
+        if (slice_is_spoilt(&shape, scratch))
+            continue;
         if (!slice_is_sound(plan, scratch, why, sizeof why))
             return err_set(err, EPROTO, "%s", why);
         warm->windows++;

@@ -47,6 +47,12 @@ all_engines() {
     try "5 ms late: Little's law" '.little_ratio > 0.9 and .little_ratio < 1.1'
     stop_stub
 
+    serve_stub delay 5
+    hammer -d 300ms -c 8 --timeout 2ms
+    try "5 ms late, 2 ms allowed: late even where it comes before the sweep" \
+        '.valid == 0 and .timed_out > 0'
+    stop_stub
+
     serve_stub delay 60
     hammer -d 300ms -c 8 --timeout 10ms
     try "60 ms late, 10 ms allowed: all time out" '.valid == 0 and .timed_out > 0'

@@ -85,3 +85,19 @@ printf '{"half a li' >>"$record/slices.jsonl"
 show report "$record" --format json
 exits "a last line cut short by a crash does not spoil the record" 0
 nothing_left "resumed: nothing is left behind"
+rm -rf "$root/results"
+
+# A harness held up while it measures, as by Ctrl-Z or by a neighbour who takes its core: the slice
+# says nothing of the server.
+start_run plain late --boots 1 --budget 6s --slice 1s --timeout 300ms --format json --seed 3
+for _ in 1 2 3; do
+    kill -STOP "$run_pid"
+    sleep 0.6
+    kill -CONT "$run_pid"
+    sleep 0.9
+done
+wait_run
+exits "held up for longer than an answer may take: exit status" 0
+row "held up: plain is ranked" "$tmp/out" plain '.status == "ranked"'
+row "held up: late is ranked" "$tmp/out" late '.status == "ranked"'
+json "held up: the spoilt slices are counted" "$tmp/out" '[.entries[].spoilt // 0] | add > 0'

@@ -39,15 +39,14 @@ rm -r "$root/servers"/{short-length,long-length,other-body,status-500,bad-http}
 rm -r "$root/servers"/{reset,early-close,no-keepalive}
 
 # Wrong later: at 8 connections and 4 ms an answer warming up takes some 700 answers, and a slice
-# 200; a Date that stands still is wrong after 2 s.
+# 200; a Date that stands still is wrong after 2 s. Then the run is over, long before its budget.
 entry other-body-later wrong-body-after 1200 --late 4
 entry reset-later reset-after 1200 --late 4
 entry frozen frozen-date
-show run -c 8 --boots 1 --budget 7s --slice 50ms --seed 7 --format json
+show run other-body-later reset-later frozen -c 8 --boots 1 --budget 60s --slice 50ms --seed 7 \
+    --format json
 cp "$tmp/out" "$tmp/run.json"
 exits "wrong later: the exit status says that an entry failed" 1
-row "wrong later: the right server is ranked" "$tmp/run.json" plain \
-    '.status == "ranked" and .rank == 1'
 failed other-body-later 'wrong answers.*Hello World.*Hello Mars'
 failed reset-later 'reset'
 failed frozen 'Date'
