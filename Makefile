@@ -93,11 +93,11 @@ unit: $(unit_programs)
 	@tests/run unit $(unit_programs)
 
 .PHONY: e2e
-e2e: harness servers $(stub_programs)
+e2e: harness servers $(stub_programs) $(BUILD)/fuzz/servers
 	@BUILD=$(BUILD) tests/run e2e $(test_scripts)
 
 .PHONY: all-programs
-all-programs: harness servers $(unit_programs) $(stub_programs)
+all-programs: harness servers $(unit_programs) $(stub_programs) $(BUILD)/fuzz/servers
 
 $(BUILD)/bench/%: tests/bench/%.c Makefile
 	@mkdir -p $(@D)
@@ -129,6 +129,17 @@ $(BUILD)/fuzz/response: tests/fuzz/response.c $(wildcard harness/http/*.[ch]) Ma
 	@mkdir -p $(@D)
 	clang -std=gnu11 -D_GNU_SOURCE -O1 -g -fno-omit-frame-pointer -fsanitize=fuzzer,address,undefined \
 	    -fno-sanitize-recover=all -Iharness -o $@ $< harness/http/answer.c harness/http/response.c
+
+## make fuzz-servers  random bytes, mutated requests and connection faults at each entry; FUZZ_SECONDS=60 each,
+##                    ENTRIES="a b": only these; SEED=N repeats
+SEED ?=
+.PHONY: fuzz-servers
+fuzz-servers: harness servers $(BUILD)/fuzz/servers
+	@$(BUILD)/fuzz/servers --root . --build $(BUILD) --seconds $(FUZZ_SECONDS) $(if $(SEED),--seed $(SEED)) $(ENTRIES)
+
+$(BUILD)/fuzz/servers: tests/fuzz/servers.c $(BUILD)/libharness.a Makefile
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(harness_cflags) $(LDFLAGS) -MMD -MP -o $@ $< $(BUILD)/libharness.a $(harness_libs) -lm
 
 ## make check         style (clang-format) and the layers of the harness
 .PHONY: check
@@ -163,6 +174,12 @@ $(BUILD)/lib/pkgconfig/llhttp.pc: $(if $(wildcard $(llhttp_source)/llhttp.c),$(B
 	@if [ -e $(BUILD)/lib/libllhttp.a ]; then printf '%s\n' 'Name: llhttp' 'Description: HTTP parser' \
 	    'Version: 8' 'Cflags: -DLLHTTP_STRICT_MODE=1 -I$(llhttp_include)' \
 	    'Libs: $(abspath $(BUILD)/lib/libllhttp.a)' > $@; fi
+
+## make contract      writes the table of docs/CONTRACT.md anew from the pages in tests/contract/
+.PHONY: contract
+contract: harness
+	@sed -i '/^| case /,$$d' docs/CONTRACT.md
+	@$(BUILD)/showdown check --list --format markdown >> docs/CONTRACT.md
 
 ## make clean         removes what was built; results/ stays
 .PHONY: clean

@@ -27,6 +27,7 @@ struct cli {
 int cli_list(const struct cli *cli, int argc, char **argv);
 int cli_serve(const struct cli *cli, int argc, char **argv);
 int cli_hammer(const struct cli *cli, int argc, char **argv);
+int cli_check(const struct cli *cli, int argc, char **argv);
 int cli_run(const struct cli *cli, int argc, char **argv);
 int cli_report(const struct cli *cli, int argc, char **argv);
 

@@ -19,6 +19,7 @@ static const struct {
     {"run", cli_run, "measure the entries side by side and print the table"},
     {"report", cli_report, "print the table of a run that was recorded"},
     {"list", cli_list, "the entries, and what those that can't run need"},
+    {"check", cli_check, "hold entries, or any server, against the contract"},
     {"serve", cli_serve, "one entry in the foreground, for curl"},
     {"hammer", cli_hammer, "load one URL and print what came back"},
 };

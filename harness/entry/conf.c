@@ -33,7 +33,7 @@ static const struct key keys[] = {
     KEY(needs, false),     KEY(apt, false),
     KEY(run, true),        KEY(version, false),
     KEY(workloads, false), {"status", offsetof(struct entry, status_reason), false},
-    KEY(notes, false),
+    KEY(waive, false),     KEY(notes, false),
 };
 #define KEY_COUNT (sizeof keys / sizeof keys[0])
 
@@ -255,6 +255,38 @@ static int check_workloads(struct reader *reader)
     return REFUSE(reader, "workloads '%s' may hold names of a-z, 0-9 and -, split on blanks", text);
 }
 
+static bool is_case(const char *text)
+{
+    return text[0] >= 'A' && text[0] <= 'Z' && isdigit((unsigned char)text[1]) &&
+           isdigit((unsigned char)text[2]) && text[3] == ':';
+}
+
+static int check_waive(struct reader *reader)
+{
+    const char *text = reader->entry->waive;
+    at_key(reader, "waive");
+    while (text != NULL) {
+        text += strspn(text, " \t");
+        if (!is_case(text) || strspn(text + 4, " \t") == strcspn(text + 4, ";"))
+            return REFUSE(reader, "waive '%.40s' is not of the form CASE: WHY; CASE: WHY", text);
+        text = strchr(text, ';');
+        text += text != NULL;
+    }
+    return 0;
+}
+
+char *entry_next_waiver(const char **at, char id[ENTRY_CASE_BYTES])
+{
+    const char *start = *at + strspn(*at, " \t;");
+    if (*start == '\0')
+        return NULL;
+    snprintf(id, ENTRY_CASE_BYTES, "%s", start);
+    start += ENTRY_CASE_BYTES + strspn(start + ENTRY_CASE_BYTES, " \t");
+    size_t size = strcspn(start, ";");
+    *at = start + size;
+    return mem_format("%.*s", (int)size, start);
+}
+
 static int check_all(struct reader *reader, const char *folder)
 {
     int status = check_needed(reader);
@@ -272,6 +304,8 @@ static int check_all(struct reader *reader, const char *folder)
         status = check_template(reader, "version", reader->entry->version, false);
     if (status == 0)
         status = check_workloads(reader);
+    if (status == 0)
+        status = check_waive(reader);
     return status;
 }
 

@@ -19,6 +19,8 @@
  *   version    argv template of a command that prints the version
  *   workloads  names of the workloads it takes part in; none: all
  *   status     active (where not given) | reference | broken: why
+ *   waive      cases of the contract that the entry may fail, each with why: the library's bug;
+ *              "G10: picohttpparser PR 78; F05: …"
  *   notes      anything
  *
  * Lines that are empty or start with # are skipped. An unknown or repeated key, a `$`, a `#` within
@@ -40,7 +42,8 @@ struct entry {
     char *name;   /* [a-z0-9][a-z0-9-]*, the folder's */
     char *folder; /* absolute path */
     char *title, *language, *library, *layer, *parser, *model, *tuning;
-    char *sources, *pkgs, *needs, *apt, *run, *workloads, *version, *notes; /* "" where not given */
+    char *sources, *pkgs, *needs, *apt, *run, *workloads, *version, *notes,
+        *waive; /* "" where not given */
     enum entry_status status;
     char *status_reason; /* for broken; else "" */
     char *binary;        /* <build>/servers/<name>, whether it exists or not */
@@ -73,6 +76,11 @@ void entry_argv_free(char **argv);
 /* First line that the version template prints within 5 s, ending with status 0, or NULL; free().
  * Runs the program. */
 char *entry_version(const struct entry *entry);
+
+/* The id of the waiver at *at in id[], and its reason as a new string (free()); *at moves on. NULL
+ * at the end. */
+#define ENTRY_CASE_BYTES 4 /* "G10" */
+char *entry_next_waiver(const char **at, char id[ENTRY_CASE_BYTES]);
 
 /* FNV-1a, 64 bits (Fowler, Noll, Vo), over the paths, sizes and bytes of the files in the entry's
  * folder, in the order of their paths, as 16 hex digits. Names that start with a dot, symbolic

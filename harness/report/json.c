@@ -18,6 +18,17 @@ static void set_text(json_t *object, const char *key, const char *text)
         json_object_set_new(object, key, json_string(text));
 }
 
+/* The contract's cases: passed, total, the ids of those failed, and those waived, each with why. */
+static void set_gate(json_t *object, const struct row *row)
+{
+    set_number(object, "http_passed", row->http_passed);
+    set_number(object, "http_total", row->http_total);
+    if (row->http_failed != NULL)
+        json_object_set_new(object, "http_failed", json_deep_copy(row->http_failed));
+    if (row->http_waivers != NULL)
+        json_object_set_new(object, "http_waived", json_deep_copy(row->http_waivers));
+}
+
 static json_t *row_to_json(const struct row *row)
 {
     json_t *object = json_object();
@@ -44,6 +55,7 @@ static json_t *row_to_json(const struct row *row)
     set_number(object, "requests", row->requests);
     set_number(object, "errors", row->errors);
     set_text(object, "verdict", row->verdict);
+    set_gate(object, row);
     set_number(object, "server_busy", row->server_busy);
     set_number(object, "hammer_busy", row->hammer_busy);
     set_number(object, "steal", row->steal);

@@ -141,6 +141,12 @@ static void take_lines(struct summary *summary, struct sums *sums, struct table 
         if (is_type(line, "boot") && i < summary->count &&
             !json_is_true(json_object_get(line, "warm_steady")))
             summary->rows[i].unsteady = true;
+        if (is_type(line, "gate") && i < summary->count) {
+            summary->rows[i].http_passed = number(line, "passed");
+            summary->rows[i].http_total = number(line, "total");
+            summary->rows[i].http_failed = json_object_get(line, "failed");
+            summary->rows[i].http_waivers = json_object_get(line, "waivers");
+        }
         if (is_type(line, "failure") && i < summary->count) {
             summary->rows[i].status = "failed";
             summary->rows[i].reason = text(line, "reason");
@@ -313,7 +319,9 @@ static void start_row(struct row *row, const json_t *entry)
                         .hammer_busy = NAN,
                         .steal = NAN,
                         .foreign = NAN,
-                        .idle_cpu = NAN};
+                        .idle_cpu = NAN,
+                        .http_passed = NAN,
+                        .http_total = NAN};
 }
 
 int summary_make(const struct record_data *data, struct summary *summary, struct err *err)

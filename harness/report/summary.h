@@ -26,13 +26,16 @@ struct row {
     double cpu_us, cpu_user_us, cpu_system_us;             /* per request */
     double bytes_per_response;
     double rss_peak_bytes;
-    double requests;    /* valid answers in measured windows */
-    double errors;      /* wrong, lost and timed out, in and outside of windows */
-    double server_busy; /* share of its core that the server used, 0..1 */
-    double hammer_busy; /* share of their cores that the hammer used */
-    double steal;       /* share of both cores' time that the hypervisor took */
-    double foreign;     /* share of both cores that other processes used */
-    double idle_cpu;    /* CPU share it used while it should sit idle */
+    double requests;                /* valid answers in measured windows */
+    double errors;                  /* wrong, lost and timed out, in and outside of windows */
+    double server_busy;             /* share of its core that the server used, 0..1 */
+    double hammer_busy;             /* share of their cores that the hammer used */
+    double steal;                   /* share of both cores' time that the hypervisor took */
+    double foreign;                 /* share of both cores that other processes used */
+    double idle_cpu;                /* CPU share it used while it should sit idle */
+    double http_passed, http_total; /* cases of the contract */
+    const json_t *http_failed;      /* ids of those failed and not waived, or NULL */
+    const json_t *http_waivers;     /* id to reason of those failed and waived, or NULL */
     unsigned slices, blocks, boots;
     unsigned spoilt; /* slices that the machine took away; repeated, and in no figure */
     bool unsteady;   /* a boot's warm-up ended before it was steady */

@@ -7,12 +7,12 @@
 #include <string.h>
 
 /* One layout for the terminal and for Markdown: the same columns, cells as text. */
-enum { RANK, ENTRY, RATE, INTERVAL, SHARE, P50, P99, CPU, BYTES, MEMORY, VERDICT, COLUMNS };
+enum { RANK, ENTRY, RATE, INTERVAL, SHARE, P50, P99, CPU, BYTES, MEMORY, HTTP, VERDICT, COLUMNS };
 
 static const char *const titles[COLUMNS] = {
     "rank",    "entry",    "req/s",  "95% interval",
     "% limit", "p50 us",   "p99 us", "CPU us/req (user+kernel)",
-    "B/resp",  "peak MiB", "verdict"};
+    "B/resp",  "peak MiB", "HTTP",   "verdict"};
 
 struct cells {
     char text[COLUMNS][160];
@@ -73,6 +73,9 @@ static void fill_figures(struct cells *cells, const struct row *row)
         put_number(cells, CPU, "%.2f", row->cpu_us);
     put_number(cells, BYTES, "%.0f", row->bytes_per_response);
     put_number(cells, MEMORY, "%.1f", row->rss_peak_bytes / (1 << 20));
+    if (isfinite(row->http_total))
+        put(cells, HTTP, "%.0f/%.0f%s", row->http_passed, row->http_total,
+            json_object_size(row->http_waivers) > 0 ? "*" : "");
 }
 
 static void fill(struct cells *cells, const struct row *row)
@@ -201,6 +204,18 @@ static void print_doubts(FILE *out, const struct record_data *data, const struct
     }
 }
 
+static void print_waivers(FILE *out, const struct summary *summary)
+{
+    for (size_t i = 0; i < summary->count; i++) {
+        const struct row *row = &summary->rows[i];
+        const char *id;
+        json_t *reason;
+        json_object_foreach((json_t *)(uintptr_t)row->http_waivers, id, reason)
+            fprintf(out, "* %s falls short of %s by waiver: %s\n", row->name, id,
+                    json_string_value(reason));
+    }
+}
+
 static void print_foot(FILE *out, const struct record_data *data, const struct summary *summary)
 {
     for (size_t i = 0; i < summary->count; i++) {
@@ -210,10 +225,15 @@ static void print_foot(FILE *out, const struct record_data *data, const struct s
         fprintf(out, "%s %s: %s\n", row->name, row->status, row->reason);
         print_output(out, "    ", row->output);
     }
+    print_waivers(out, summary);
     if (summary->limit != NULL)
         fprintf(out,
                 "%% limit: of %s, the faster reference: a canned reply without HTTP parsing.\n",
                 summary->limit);
+    fputs(
+        "HTTP: cases of the contract passed (docs/CONTRACT.md); an entry that fails one that gates "
+        "is not ranked.\n",
+        out);
     fputs("Latency is closed-loop and raw. verdict: what limited the row (server, hammer, "
           "neighbours, waiting, errors).\n",
           out);
@@ -266,7 +286,7 @@ void view_csv(FILE *out, const struct summary *summary)
 {
     fputs("rank,entry,status,req_per_s,req_per_s_low,req_per_s_high,share_of_limit,"
           "latency_p50_us,latency_p99_us,cpu_us_per_req,bytes_per_response,rss_peak_bytes,"
-          "requests,errors,verdict\n",
+          "requests,errors,http_passed,http_total,verdict\n",
           out);
     for (size_t i = 0; i < summary->count; i++) {
         const struct row *row = &summary->rows[i];
@@ -284,6 +304,8 @@ void view_csv(FILE *out, const struct summary *summary)
         csv_number(out, row->rss_peak_bytes);
         csv_number(out, row->requests);
         csv_number(out, row->errors);
+        csv_number(out, row->http_passed);
+        csv_number(out, row->http_total);
         fprintf(out, ",%s\n", row->verdict);
     }
 }

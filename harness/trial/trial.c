@@ -2,7 +2,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "host/machine.h"
-#include "judge/answers.h"
+#include "trial/gate.h"
 #include "trial/slice.h"
 #include "trial/warm.h"
 
@@ -28,6 +28,7 @@ struct contender {
     char *request;
     size_t request_bytes;
     bool out;              /* failed: measured no more */
+    bool judged;           /* held against the contract */
     unsigned empty_slices; /* on end, in which no answer came */
     uint64_t idle_from_ns; /* end of its last load in this boot, and its CPU time then */
     uint64_t idle_from_cpu_ns;
@@ -227,9 +228,6 @@ static int bring_up(struct trial *trial, struct contender *c, struct err *err)
         server_wait_ready(c->server, c->request, c->request_bytes, trial->plan->workload->expect,
                           trial->plan->ready_ns, &ready_ns, &why) != 0)
         return fail_contender(trial, c, why.text, err);
-    if (trial->boot == 0 && c->entry->status != ENTRY_REFERENCE &&
-        judge_answers(c->port, (unsigned long)trial->plan->seed, &why) != 0)
-        return fail_because(trial, c, "checked before the load", why.text, err);
 
     tell(trial, "warming", c->entry->name);
     struct slice_target target = target_of(c);
@@ -372,6 +370,35 @@ static int run_boot(struct trial *trial, struct err *err)
     return status != 0 ? status : down;
 }
 
+/* Holds all that were not yet against the contract, and takes those out that fall short. */
+static int judge_all(struct trial *trial, struct err *err)
+{
+    const struct judge_options options = {.pages = trial->options->pages,
+                                          .gate_only = trial->options->gate_only,
+                                          .seed = trial->plan->seed,
+                                          .stop = trial->options->stop};
+    struct gate_subject *subjects = mem_alloc(trial->count + 1, sizeof *subjects);
+    for (size_t i = 0; i < trial->count; i++) {
+        subjects[i].entry = trial->contenders[i].entry;
+        subjects[i].skip = trial->contenders[i].judged || trial->contenders[i].out;
+    }
+    tell(trial, "judging", "all");
+    gate_run(&options, subjects, trial->count);
+    int status = 0;
+    for (size_t i = 0; i < trial->count; i++) {
+        struct contender *c = &trial->contenders[i];
+        struct gate_subject *subject = &subjects[i];
+        if (subject->line != NULL && status == 0)
+            status = note(trial, json_incref(subject->line), err);
+        if (subject->refused && status == 0)
+            status = fail_contender(trial, c, subject->problem, err);
+        free(subject->problem);
+        json_decref(subject->line);
+    }
+    free(subjects);
+    return status;
+}
+
 /* How many boots the lines hold, and which entries are out: a run that goes on begins a new boot,
  * since the processes of the old one are gone. */
 static unsigned read_back(struct trial *trial)
@@ -386,9 +413,13 @@ static unsigned read_back(struct trial *trial)
         unsigned boot = (unsigned)json_integer_value(json_object_get(line, "boot"));
         if (strcmp(type, "slice") == 0 && boot + 1 > boots)
             boots = boot + 1;
-        for (size_t i = 0; strcmp(type, "failure") == 0 && i < trial->count; i++)
-            if (strcmp(trial->contenders[i].entry->name, name) == 0)
-                trial->contenders[i].out = true;
+        for (size_t i = 0; name != NULL && i < trial->count; i++) {
+            struct contender *c = &trial->contenders[i];
+            if (strcmp(c->entry->name, name) != 0)
+                continue;
+            c->out = c->out || strcmp(type, "failure") == 0;
+            c->judged = c->judged || strcmp(type, "gate") == 0;
+        }
     }
     return boots;
 }
@@ -412,8 +443,9 @@ int trial_run(const struct trial_options *options, struct record *record, struct
     for (size_t i = 0; i < options->entry_count; i++)
         if (options->entries[i]->ready && options->entries[i]->status != ENTRY_BROKEN)
             trial.contenders[trial.count++].entry = options->entries[i];
-    int status = 0;
     trial.boot = read_back(&trial);
+    trial.began_ns = clock_now_ns();
+    int status = judge_all(&trial, err);
     trial.began_ns = clock_now_ns() - options->plan.budget_ns * trial.boot / options->plan.boots;
     while (status == 0 && !stopped(&trial) && trial.boot < options->plan.boots &&
            contenders_left(&trial) > 0) {

@@ -1,7 +1,7 @@
-/* The experiment. A run is several boots; a boot starts a fresh process of every entry, checks and
- * warms each, and then runs blocks until its share of the budget is spent; a block gives every
- * entry one slice, in a shuffled order, while the others sit idle. Every slice is recorded as soon
- * as it is over.
+/* The experiment. Each entry is held against the contract (gate.h), once. A run is several boots; a
+ * boot starts a fresh process of every entry and warms each, and then runs blocks until its share
+ * of the budget is spent; a block gives every entry one slice, in a shuffled order, while the
+ * others sit idle. Every slice is recorded as soon as it is over.
  *
  * An entry's own failure is its result: it is recorded, the entry is measured no more, and the
  * others go on.
@@ -10,11 +10,12 @@
 #define TRIAL_TRIAL_H
 
 #include "entry/entry.h"
+#include "judge/page.h"
 #include "record/record.h"
 #include "trial/plan.h"
 
 struct trial_progress {
-    const char *doing; /* "starting", "warming", "measuring", "stopping" */
+    const char *doing; /* "judging", "starting", "warming", "measuring", "stopping" */
     const char *entry;
     unsigned boot, boots; /* from 1 */
     unsigned block;       /* of this boot, from 1; 0 before the first */
@@ -26,6 +27,8 @@ struct trial_options {
     struct plan plan;
     const struct entry **entries; /* those to measure; one that is not ready is left out */
     size_t entry_count;
+    const struct page_list *pages; /* the contract: who fails a case that gates is not measured */
+    bool gate_only;                /* only those cases, and no score of the others */
     const volatile sig_atomic_t *stop; /* set by a signal: stop soon, and keep what there is */
     void (*progress)(void *context, const struct trial_progress *progress);
     void *context;

@@ -8,9 +8,11 @@
  * list of faults: a mode is what happens before listening, what happens at each request, or what
  * happens at each tick of a clock. With --late each answer of any mode waits MS milliseconds while
  * other connections go on: so the rate is known, and with it when an "after N" fault will strike.
- * Bodies are consumed by Content-Length; a chunked one gets 411.
+ * Parsing is strict, so that the plain mode passes all of the contract's cases. A request, its body
+ * included, has to fit BUFFER_BYTES.
  */
 #include <arpa/inet.h>
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <netinet/in.h>
@@ -36,6 +38,7 @@
 #define ANSWER_ROOM    1024  /* no answer is longer */
 #define NUMBERS_MAX    2
 #define PIECE_PAUSE_NS 20000
+#define PAUSE_MS       50 /* before accepting again, once descriptors ran out */
 
 struct connection {
     int fd; /* -1 once closed; freed when no longer held */
@@ -43,6 +46,8 @@ struct connection {
     bool held;     /* in the queue of answers that are late */
     bool finished; /* our side is shut: what still comes is thrown away */
     bool finishing;
+    bool eof;       /* the client has shut its side */
+    bool continued; /* 100 was sent for the request that is coming */
     uint64_t due_ns;
     struct connection *next_held;
     size_t skip;  /* bytes of a body still to come after its answer (answers-early) */
@@ -57,6 +62,8 @@ struct request {
     bool head;
     bool http10;
     bool keep_alive;
+    bool chunked;
+    bool expects; /* 100-continue */
     size_t body_bytes;
 };
 
@@ -82,7 +89,8 @@ static const struct mode *mode;
 static uint64_t number[NUMBERS_MAX];
 static uint64_t requests; /* answered so far, the present one included */
 static uint64_t late_ms;  /* every answer so late */
-static bool freeze_date, body_waits = true, one_a_read;
+static bool freeze_date, body_waits = true, one_a_read, accept_all, canned;
+static bool listening = true; /* false for a moment after descriptors ran out */
 static int epoll_fd, listen_fd, hold_fd, tick_fd;
 static struct connection *first_held, *last_held;
 
@@ -109,7 +117,7 @@ static void connection_close(struct connection *c)
 
 static void connection_watch(struct connection *c)
 {
-    bool reads = c->in_bytes < BUFFER_BYTES;
+    bool reads = c->in_bytes < BUFFER_BYTES && !c->eof;
     bool writes = c->out_bytes > 0 && !c->held;
     uint32_t wanted = (reads ? (uint32_t)EPOLLIN : 0) | (writes ? (uint32_t)EPOLLOUT : 0);
     if (wanted == c->events)
@@ -427,6 +435,16 @@ static void start_answers_early(void)
     body_waits = false;
 }
 
+static void start_accepts_all(void)
+{
+    accept_all = true;
+}
+
+static void start_canned(void)
+{
+    canned = true;
+}
+
 /* ---- what happens each millisecond */
 
 static void tick_flood(void)
@@ -465,6 +483,8 @@ static const struct mode modes[] = {
     {"no-echo-10", 0, NULL, answer_no_echo_10, NULL, "HTTP/1.0 kept open without a word"},
     {"drops-pipelined", 0, start_drops_pipelined, answer_plain, NULL, "one answer a read"},
     {"answers-early", 0, start_answers_early, answer_plain, NULL, "answers before the body came"},
+    {"canned", 0, start_canned, answer_plain, NULL, "a canned answer a read, nothing parsed"},
+    {"always-200", 0, start_accepts_all, answer_plain, NULL, "200 to every path, fault and error"},
     {"die-after", 1, NULL, answer_die_after, NULL, "N: abort() after N answers"},
     {"exit-after", 1, NULL, answer_exit_after, NULL, "N: exits with status 3 after N answers"},
     {"hang-after", 1, NULL, answer_hang_after, NULL, "N: does nothing more after N answers"},
@@ -479,42 +499,241 @@ static const struct mode modes[] = {
 
 /* ---- requests */
 
-/* The value of a field in a head that ends at `end`, or NULL. */
-static const char *field(const char *head, const char *end, const char *name)
+static bool is_blank(char c)
 {
-    size_t size = strlen(name);
-    const char *line = memmem(head, (size_t)(end - head), "\r\n", 2);
-    while (line && line + 2 + size < end) {
-        line += 2;
-        if (strncasecmp(line, name, size) == 0 && line[size] == ':')
-            return line + size + 1 + strspn(line + size + 1, " \t");
-        line = memmem(line, (size_t)(end - line), "\r\n", 2);
+    return c == ' ' || c == '\t';
+}
+
+/* The bytes of a field's value, blanks around it left out. */
+struct value {
+    const char *at;
+    size_t size;
+};
+
+static struct value value_of(const char *colon, const char *end)
+{
+    struct value v = {.at = colon + 1};
+    while (v.at < end && is_blank(*v.at))
+        v.at++;
+    while (end > v.at && is_blank(end[-1]))
+        end--;
+    v.size = (size_t)(end - v.at);
+    return v;
+}
+
+static bool is_word(struct value v, const char *word)
+{
+    return v.size == strlen(word) && strncasecmp(v.at, word, v.size) == 0;
+}
+
+/* Whether `word` is a member of the list. */
+static bool lists(struct value v, const char *word)
+{
+    const char *end = v.at + v.size;
+    for (const char *from = v.at; from <= end; from++) {
+        const char *comma = memchr(from, ',', (size_t)(end - from));
+        const char *to = comma ? comma : end;
+        if (is_word(value_of(from - 1, to), word))
+            return true;
+        from = to;
+    }
+    return false;
+}
+
+static bool is_token(const char *text, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        if (text[i] <= ' ' || text[i] > '~' || strchr("\"(),/:;<=>?@[\\]{}", text[i]))
+            return false;
+    return size > 0;
+}
+
+/* uri-host [":" port] (RFC 9110 7.2), loosely: what the letters may be. */
+static bool is_host(struct value v)
+{
+    const char *end = v.at + v.size;
+    const char *at = v.at;
+    while (at < end && *at != ':' && *at != '[')
+        if (!isalnum((unsigned char)*at++) && !strchr("-._~%!$&'()*+;=", at[-1]))
+            return false;
+    if (at < end && *at == '[')
+        while (at < end && *at++ != ']')
+            ;
+    if (at < end && *at++ != ':')
+        return false;
+    while (at < end && isdigit((unsigned char)*at))
+        at++;
+    return at == end;
+}
+
+static const char bad[] = "400 Bad Request";
+
+/* What the fields say together. */
+struct fields {
+    unsigned hosts, lengths, codings;
+    bool close, keep, expect;
+};
+
+static const char *read_length(struct value v, struct request *r)
+{
+    if (v.size == 0 || v.size > 18)
+        return bad;
+    r->body_bytes = 0;
+    for (size_t i = 0; i < v.size; i++) {
+        if (!isdigit((unsigned char)v.at[i]))
+            return bad;
+        r->body_bytes = r->body_bytes * 10 + (size_t)(v.at[i] - '0');
     }
     return NULL;
+}
+
+static const char *read_field(const char *line, const char *end, struct request *r,
+                              struct fields *f)
+{
+    const char *colon = memchr(line, ':', (size_t)(end - line));
+    if (!colon || !is_token(line, (size_t)(colon - line)))
+        return bad;
+    struct value v = value_of(colon, end);
+    struct value name = {line, (size_t)(colon - line)};
+    for (size_t i = 0; i < v.size; i++)
+        if (((unsigned char)v.at[i] < ' ' && v.at[i] != '\t') || v.at[i] == 0x7f)
+            return bad;
+    if (is_word(name, "Host"))
+        return ++f->hosts > 1 || !is_host(v) ? bad : NULL;
+    if (is_word(name, "Content-Length"))
+        return ++f->lengths > 1 ? bad : read_length(v, r);
+    if (is_word(name, "Transfer-Encoding")) {
+        r->chunked = true;
+        return ++f->codings > 1 ? bad : is_word(v, "chunked") ? NULL : "501 Not Implemented";
+    }
+    if (is_word(name, "Connection")) {
+        f->close = f->close || lists(v, "close");
+        f->keep = f->keep || lists(v, "keep-alive");
+    }
+    if (is_word(name, "Expect"))
+        f->expect = is_word(v, "100-continue");
+    return NULL;
+}
+
+static const char *read_version(const char *text, struct request *r)
+{
+    if (memcmp(text, "HTTP/", 5) != 0 || !isdigit((unsigned char)text[5]) || text[6] != '.' ||
+        !isdigit((unsigned char)text[7]))
+        return bad;
+    r->http10 = text[7] == '0';
+    return text[5] == '1' ? NULL : "505 HTTP Version Not Supported";
+}
+
+/* Origin-form, absolute-form, or * for OPTIONS (RFC 9112 3.2). */
+static const char *read_target(const char *at, const char *end, bool options, struct request *r)
+{
+    if (at == end)
+        return bad;
+    for (const char *c = at; c < end; c++)
+        if (*c <= ' ' || *c > '~' || *c == '#')
+            return bad;
+    if (end - at > 7 && strncasecmp(at, "http://", 7) == 0) {
+        at += 7;
+        while (at < end && *at != '/' && *at != '?')
+            at++;
+        r->root = at == end;
+    } else if (end - at == 1 && *at == '*') {
+        return options ? NULL : bad;
+    }
+    if (at < end && *at != '/')
+        return bad;
+    r->root = r->root || end - at == 1 || (end - at > 1 && at[1] == '?');
+    return NULL;
+}
+
+static const char *read_request_line(const char *text, const char *end, struct request *r)
+{
+    static const char *const known[] = {"GET",    "HEAD",    "POST",  "PUT",
+                                        "DELETE", "OPTIONS", "PATCH", "TRACE"};
+    const char *target = memchr(text, ' ', (size_t)(end - text));
+    const char *version = end - 8;
+    if (!target || version <= target + 1 || version[-1] != ' ' ||
+        !is_token(text, (size_t)(target - text)))
+        return bad;
+    const char *wrong = read_version(version, r);
+    if (wrong)
+        return wrong;
+    struct value method = {text, (size_t)(target - text)};
+    bool found = false;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        found = found ||
+                (method.size == strlen(known[i]) && memcmp(method.at, known[i], method.size) == 0);
+    r->head = is_word(method, "HEAD") && found;
+    wrong = read_target(target + 1, version - 1, is_word(method, "OPTIONS"), r);
+    return wrong || found ? wrong : "501 Not Implemented";
 }
 
 /* Reads the head in text[0..head_bytes), which ends with an empty line; a status for an error, or
  * NULL. */
 static const char *read_head(const char *text, size_t head_bytes, struct request *r)
 {
-    const char *end = text + head_bytes;
+    const char *end = text + head_bytes - 2;
     const char *line_end = memmem(text, head_bytes, "\r\n", 2);
-    const char *path = memchr(text, ' ', (size_t)(line_end - text));
-    const char *version = path ? memchr(path + 1, ' ', (size_t)(line_end - path - 1)) : NULL;
-    if (!version || path == text || line_end - version != 9 ||
-        (memcmp(version, " HTTP/1.1", 9) != 0 && memcmp(version, " HTTP/1.0", 9) != 0))
-        return "400 Bad Request";
-    if (field(text, end, "Transfer-Encoding"))
-        return "411 Length Required";
-    const char *length = field(text, end, "Content-Length");
-    const char *connection = field(text, end, "Connection");
-    r->root = version - path == 2 && path[1] == '/';
-    r->head = strncmp(text, "HEAD ", 5) == 0;
-    r->http10 = version[8] == '0';
-    r->keep_alive = r->http10 ? connection && strncasecmp(connection, "keep-alive", 10) == 0
-                              : !connection || strncasecmp(connection, "close", 5) != 0;
-    r->body_bytes = length ? (size_t)strtoull(length, NULL, 10) : 0;
-    return NULL;
+    struct fields f = {0};
+    const char *wrong = read_request_line(text, line_end, r);
+    for (const char *line = line_end + 2; !wrong && line < end; line = line_end + 2) {
+        line_end = memmem(line, (size_t)(end + 2 - line), "\r\n", 2);
+        wrong = read_field(line, line_end, r, &f);
+    }
+    if (!wrong && ((!r->http10 && f.hosts != 1) || (f.codings && (f.lengths || r->http10))))
+        wrong = bad;
+    r->keep_alive = !f.close && (!r->http10 || f.keep);
+    r->expects = f.expect && !r->http10;
+    return wrong;
+}
+
+static size_t hex_digit(char c)
+{
+    return (size_t)(isdigit((unsigned char)c) ? c - '0' : tolower((unsigned char)c) - 'a' + 10);
+}
+
+/* The bytes of a chunked body that begins at `text`; 0 while it is not whole. */
+#define BODY_BAD       SIZE_MAX
+#define BODY_TOO_LARGE (SIZE_MAX - 1)
+
+static size_t chunked_bytes(const char *text, size_t size)
+{
+    size_t at = 0;
+    for (;;) {
+        size_t chunk = 0;
+        size_t first = at;
+        while (at < size && isxdigit((unsigned char)text[at]) && chunk < BUFFER_BYTES)
+            chunk = chunk * 16 + hex_digit(text[at++]);
+        if (at == size)
+            return 0;
+        const char *line_end = memmem(text + at, size - at, "\r\n", 2);
+        if (chunk >= BUFFER_BYTES)
+            return BODY_TOO_LARGE;
+        if (at == first || (text[at] != '\r' && text[at] != ';'))
+            return BODY_BAD;
+        if (!line_end)
+            return 0;
+        at = (size_t)(line_end - text) + 2;
+        if (chunk == 0)
+            break;
+        if (size < at + chunk + 2)
+            return 0;
+        if (memcmp(text + at + chunk, "\r\n", 2) != 0)
+            return BODY_BAD;
+        at += chunk + 2;
+    }
+    for (;;) { /* trailers */
+        const char *line_end = memmem(text + at, size - at, "\r\n", 2);
+        size_t line = line_end ? (size_t)(line_end - text) - at : 0;
+        const char *colon = memchr(text + at, ':', line);
+        if (!line_end)
+            return 0;
+        if (line > 0 && (!colon || !is_token(text + at, (size_t)(colon - text) - at)))
+            return BODY_BAD;
+        at += line + 2;
+        if (line == 0)
+            return at;
+    }
 }
 
 static void consume(struct connection *c, size_t size)
@@ -530,6 +749,50 @@ static void refuse(struct connection *c, const char *status)
     put_answer(c, &last, &a);
 }
 
+static bool has_bare_lf(const struct connection *c)
+{
+    const char *lf = memchr(c->in, '\n', c->in_bytes);
+    const char *end = c->in + c->in_bytes;
+    while (lf && lf > c->in && lf[-1] == '\r')
+        lf = memchr(lf + 1, '\n', (size_t)(end - lf - 1));
+    return lf != NULL;
+}
+
+/* A head that is not whole: refused if it never can be. */
+static void check_begun(struct connection *c)
+{
+    if (c->in_bytes == BUFFER_BYTES)
+        refuse(c, memmem(c->in, c->in_bytes, "\r\n", 2) ? "431 Request Header Fields Too Large"
+                                                        : "414 URI Too Long");
+    else if (has_bare_lf(c))
+        refuse(c, bad);
+}
+
+/* True if the body has come whole, its bytes in *body_bytes; else asks for it, or refuses it. */
+static bool body_is_whole(struct connection *c, struct request *r, size_t head_bytes,
+                          size_t *body_bytes)
+{
+    size_t come = c->in_bytes - head_bytes;
+    *body_bytes = r->chunked ? chunked_bytes(c->in + head_bytes, come) : r->body_bytes;
+    if (r->chunked && *body_bytes >= BODY_TOO_LARGE) {
+        refuse(c, *body_bytes == BODY_BAD ? bad : "413 Content Too Large");
+        return false;
+    }
+    if (!r->chunked && (come >= *body_bytes || !body_waits))
+        return true;
+    if (r->chunked && *body_bytes > 0)
+        return true;
+    if (head_bytes + *body_bytes > BUFFER_BYTES || c->in_bytes == BUFFER_BYTES) {
+        refuse(c, "413 Content Too Large");
+        return false;
+    }
+    if (r->expects && come == 0 && !c->continued) {
+        put(c, "HTTP/1.1 100 Continue\r\n\r\n");
+        c->continued = true;
+    }
+    return false;
+}
+
 /* Answers the next request in c->in if it is whole; false if nothing can be done now. */
 static bool connection_step(struct connection *c)
 {
@@ -538,30 +801,32 @@ static bool connection_step(struct connection *c)
         consume(c, size);
         c->skip -= size;
     }
+    while (c->in_bytes >= 2 && memcmp(c->in, "\r\n", 2) == 0)
+        consume(c, 2);
     if (c->fd < 0 || c->held || c->finishing || c->skip || (c->piece && c->out_bytes) ||
         c->out_bytes + ANSWER_ROOM > BUFFER_BYTES)
         return false;
     const char *blank = memmem(c->in, c->in_bytes, "\r\n\r\n", 4);
-    if (!blank && c->in_bytes == BUFFER_BYTES)
-        refuse(c, "431 Request Header Fields Too Large");
-    if (!blank)
+    if (!blank) {
+        check_begun(c);
         return false;
+    }
     struct request r = {0};
     size_t head_bytes = (size_t)(blank - c->in) + 4;
+    size_t body_bytes = 0;
     const char *refused = read_head(c->in, head_bytes, &r);
-    if (refused) {
+    if (accept_all && refused)
+        r = (struct request){.keep_alive = true};
+    else if (refused) {
         refuse(c, refused);
         return false;
     }
-    size_t come = c->in_bytes - head_bytes;
-    if (body_waits && head_bytes + r.body_bytes > BUFFER_BYTES) {
-        refuse(c, "413 Content Too Large");
+    if (!body_is_whole(c, &r, head_bytes, &body_bytes))
         return false;
-    }
-    if (body_waits && come < r.body_bytes)
-        return false;
+    r.root = r.root || accept_all;
+    c->continued = false;
     consume(c, head_bytes);
-    c->skip = r.body_bytes;
+    c->skip = body_bytes;
     requests++;
     mode->answer(c, &r);
     if (late_ms && c->fd >= 0 && !c->held)
@@ -578,6 +843,8 @@ static void connection_go_on(struct connection *c)
             ;
         connection_flush(c);
     } while (c->fd >= 0 && c->in_bytes && !c->out_bytes && connection_step(c));
+    if (c->fd >= 0 && c->eof && !c->out_bytes && !c->held)
+        connection_close(c);
     if (c->fd >= 0)
         connection_watch(c);
 }
@@ -585,12 +852,18 @@ static void connection_go_on(struct connection *c)
 static void connection_read(struct connection *c)
 {
     ssize_t n = recv(c->fd, c->in + c->in_bytes, BUFFER_BYTES - c->in_bytes, 0);
-    if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
+    if (n < 0 && errno != EAGAIN && errno != EINTR) {
         connection_close(c);
         return;
     }
-    if (n > 0 && !c->finishing)
+    c->eof = c->eof || n == 0;
+    if (n > 0 && canned) {
+        struct request r = {.root = true, .keep_alive = true};
+        if (c->out_bytes + ANSWER_ROOM <= BUFFER_BYTES)
+            answer_plain(c, &r);
+    } else if (n > 0 && !c->finishing) {
         c->in_bytes += (size_t)n;
+    }
 }
 
 static void connection_event(struct connection *c, uint32_t events)
@@ -623,12 +896,23 @@ static void release_held(void)
         arm_hold(first_held->due_ns);
 }
 
-static void accept_all(void)
+/* Without a descriptor the listener stays readable: it is left alone for PAUSE_MS. */
+static void listen_again(bool again)
+{
+    struct epoll_event event = {.events = again ? (uint32_t)EPOLLIN : 0, .data.ptr = &listen_fd};
+    if (epoll_ctl(epoll_fd, EPOLL_CTL_MOD, listen_fd, &event) < 0)
+        fail("epoll_ctl");
+    listening = again;
+}
+
+static void accept_new(void)
 {
     for (;;) {
         int fd = accept4(listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (fd < 0 && (errno == EMFILE || errno == ENFILE))
+            listen_again(false);
         if (fd < 0)
-            return; /* none left, or no descriptor: the listener stays readable */
+            return;
         struct connection *c = malloc(sizeof *c);
         if (!c)
             fail("malloc");
@@ -709,7 +993,9 @@ static void serve(void)
     for (;;) {
         struct epoll_event events[256];
         bool accepts = false, releases = false;
-        int count = epoll_wait(epoll_fd, events, 256, -1);
+        int count = epoll_wait(epoll_fd, events, 256, listening ? -1 : PAUSE_MS);
+        if (!listening)
+            listen_again(true);
         for (int i = 0; i < count; i++) {
             if (events[i].data.ptr == &listen_fd)
                 accepts = true;
@@ -724,7 +1010,7 @@ static void serve(void)
         if (releases)
             release_held();
         if (accepts)
-            accept_all();
+            accept_new();
     }
 }
 

@@ -1,0 +1,91 @@
+#include "trial/gate.h"
+#include "base/mem.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* A case mostly waits, so more entries than cores are judged at once. */
+enum { AT_ONCE = 6 };
+
+struct gate {
+    const struct judge_options *options;
+    struct gate_subject *subjects;
+    size_t count;
+    _Atomic size_t next;
+};
+
+static json_t *to_json(const struct entry *entry, const struct judge_report *report)
+{
+    json_t *failed = json_array();
+    json_t *waived = json_array();
+    json_t *waivers = json_object();
+    for (size_t i = 0; i < report->count; i++) {
+        const struct judge_result *r = &report->results[i];
+        if (r->verdict == JUDGE_FAILED)
+            json_array_append_new(failed, json_string(r->page->id));
+        if (r->verdict != JUDGE_WAIVED)
+            continue;
+        json_array_append_new(waived, json_string(r->page->id));
+        json_object_set_new(waivers, r->page->id, json_string(r->waiver));
+    }
+    return json_pack("{s:s, s:s, s:i, s:i, s:o, s:o, s:o}", "type", "gate", "entry", entry->name,
+                     "passed", (int)report->passed, "total", (int)report->total, "failed", failed,
+                     "waived", waived, "waivers", waivers);
+}
+
+static char *refusal(const struct entry *entry, const struct judge_report *report)
+{
+    char first[1024];
+    judge_first_failure(report, first, sizeof first);
+    if (report->gate_failed == 1)
+        return mem_format("fails the contract's %s; more: showdown check %s", first, entry->name);
+    return mem_format("fails %u cases of the contract, first %s; more: showdown check %s",
+                      report->gate_failed, first, entry->name);
+}
+
+static void judge_one(const struct gate *gate, struct gate_subject *subject)
+{
+    struct judge_report report;
+    struct err err;
+    bool reference = subject->entry->status == ENTRY_REFERENCE;
+    if (judge_entry(gate->options, subject->entry, &report, &err) != 0) {
+        subject->refused = gate->options->stop == NULL || *gate->options->stop == 0;
+        subject->problem = mem_copy_string(err.text);
+        return;
+    }
+    if (gate->options->stop == NULL || *gate->options->stop == 0) {
+        subject->line = to_json(subject->entry, &report);
+        subject->refused = report.gate_failed > 0 && !reference;
+        if (subject->refused)
+            subject->problem = refusal(subject->entry, &report);
+    }
+    judge_report_free(&report);
+}
+
+static void *work(void *context)
+{
+    struct gate *gate = context;
+    for (size_t i; (i = atomic_fetch_add(&gate->next, 1)) < gate->count;) {
+        bool stopped = gate->options->stop != NULL && *gate->options->stop != 0;
+        if (!gate->subjects[i].skip && !stopped)
+            judge_one(gate, &gate->subjects[i]);
+    }
+    return NULL;
+}
+
+void gate_run(const struct judge_options *options, struct gate_subject *subjects, size_t count)
+{
+    struct gate gate = {.options = options, .subjects = subjects, .count = count};
+    pthread_t threads[AT_ONCE];
+    size_t started = 0;
+    judge_raise_files();
+    while (started < AT_ONCE && started < count &&
+           pthread_create(&threads[started], NULL, work, &gate) == 0)
+        started++;
+    if (started == 0)
+        work(&gate);
+    for (size_t i = 0; i < started; i++)
+        pthread_join(threads[i], NULL);
+}

@@ -1,0 +1,25 @@
+/* Before the first boot: every entry is held against the contract (judge/judge.h), on a process of
+ * its own, several entries at once. An entry that fails a case that gates is measured no further;
+ * the score of all cases is recorded with every row, the references' too, which are not refused.
+ */
+#ifndef TRIAL_GATE_H
+#define TRIAL_GATE_H
+
+#include "entry/entry.h"
+#include "judge/judge.h"
+
+#include <jansson.h>
+
+struct gate_subject {
+    const struct entry *entry;
+    bool skip; /* judged before, in a run that goes on */
+    /* Filled in: */
+    json_t *line; /* of type "gate": passed, total, failed and waived ids, waivers; NULL if it could
+                     not be judged, or a stop came first. Owned by the caller. */
+    bool refused; /* a case that gates failed, or it could not be judged */
+    char *problem; /* why it is refused, or NULL; free() */
+};
+
+void gate_run(const struct judge_options *options, struct gate_subject *subjects, size_t count);
+
+#endif
