@@ -22,6 +22,7 @@ struct job { /* one variant, split in one way */
     const struct page_variant *variant;
     uint64_t seed;
     size_t place;
+    size_t order; /* on its page */
 };
 
 struct bench {
@@ -125,13 +126,19 @@ static bool lives(struct bench *b, char *detail, size_t detail_bytes)
 static void add_jobs(struct bench *b, size_t result)
 {
     const struct page *page = b->report->results[result].page;
+    size_t first = b->job_count;
     for (size_t v = 0; v < page->count; v++) {
         uint64_t seed = seed_of(b->options->seed, page->id, v);
         size_t places = talk_places(&b->peer, &page->variants[v], seed);
         b->jobs = mem_grow(b->jobs, b->job_count + places, sizeof *b->jobs);
-        for (size_t place = 0; place < places; place++)
-            b->jobs[b->job_count++] = (struct job){
-                .result = result, .variant = &page->variants[v], .seed = seed, .place = place};
+        for (size_t place = 0; place < places; place++) {
+            size_t at = b->job_count++;
+            b->jobs[at] = (struct job){.result = result,
+                                       .variant = &page->variants[v],
+                                       .seed = seed,
+                                       .place = place,
+                                       .order = at - first};
+        }
     }
 }
 
@@ -139,12 +146,15 @@ static void take_outcome(struct bench *b, const struct job *job, struct talk_out
 {
     struct judge_result *r = &b->report->results[job->result];
     pthread_mutex_lock(&b->lock);
-    bool tells = (!outcome->passed && r->verdict != JUDGE_FAILED) ||
-                 (outcome->noted && r->verdict == JUDGE_PASSED);
+    /* Of several that fall short, the first on the page is told of, so that a seed repeats. */
+    bool first = r->variant == NULL || job->order < r->order;
+    bool tells = outcome->passed ? outcome->noted && r->verdict != JUDGE_FAILED && first
+                                 : r->verdict != JUDGE_FAILED || first;
     if (tells) {
         talk_outcome_clear(&r->outcome);
         r->outcome = *outcome;
         r->variant = job->variant->title;
+        r->order = job->order;
         r->verdict = outcome->passed ? JUDGE_NOTED : JUDGE_FAILED;
     }
     pthread_mutex_unlock(&b->lock);

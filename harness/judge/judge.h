@@ -30,6 +30,7 @@ struct judge_result {
     const char *variant; /* title of the one that fell short or is noted; NULL otherwise */
     char *waiver;        /* its reason, also of a case that passes in spite of it; or NULL */
     struct talk_outcome outcome;
+    size_t order; /* of that variant, split as it was, on its page */
 };
 
 struct judge_report {

@@ -224,7 +224,7 @@ static void test_mistakes(void **state)
         {"# Z01: t\n- fault: none\n", 2, "unknown fault"},
         {"# Z01: t\n- source: a\n- source: b\n", 3, "given again"},
         {"# Z01: t\n- level: MUST\nWhy.\n" SEND EXPECT, 10, "needs"},
-        {HEAD, 10, "sends nothing"},
+        {HEAD, 11, "sends nothing"},
         {HEAD SEND, 11, "does not end with what is expected"},
         {HEAD "```sned\n```\n", 11, "```sned"},
         {HEAD "```send\nGET\n", 11, "does not end"},
