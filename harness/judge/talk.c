@@ -512,11 +512,6 @@ static bool probe_anew(struct talk *t)
     return talk_is_served(t->peer, t->problem, sizeof t->problem);
 }
 
-static bool waits_for_silence(const struct page_item *item)
-{
-    return item->quiet_ns > 0;
-}
-
 /* What the living paths of an expectation have in common. */
 struct outlook {
     unsigned alive;
@@ -531,7 +526,7 @@ struct outlook {
 
 static struct outlook look(const struct path *paths, size_t count)
 {
-    struct outlook o = {.wait_ns = TALK_ANSWER_WAIT_NS};
+    struct outlook o = {.wait_ns = UINT64_MAX};
     for (size_t i = 0; i < count; i++) {
         const struct page_item *item = item_of(&paths[i]);
         if (paths[i].dead)
@@ -546,8 +541,9 @@ static struct outlook look(const struct path *paths, size_t count)
         o.unheard = o.unheard || item->kind == ITEM_UNHEARD;
         o.closing = o.closing || item->kind == ITEM_CLOSED;
         o.head = o.head || (item->words & WORD_HEAD) != 0;
-        if (waits_for_silence(item) && item->quiet_ns < o.wait_ns)
-            o.wait_ns = item->quiet_ns;
+        uint64_t wait_ns = item->quiet_ns > 0 ? item->quiet_ns : TALK_ANSWER_WAIT_NS;
+        if (wait_ns < o.wait_ns)
+            o.wait_ns = wait_ns;
     }
     return o;
 }

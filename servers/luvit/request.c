@@ -103,19 +103,27 @@ static struct span span_trim(struct span s)
     return s;
 }
 
-/* RFC 3986 3.2.2 and 3.2.3, as a set of bytes: what may stand in `uri-host [":" port]`. */
+/* RFC 3986 3.2.2 and 3.2.3: `uri-host [":" port]`, the host as a set of bytes or in brackets. */
 static bool is_host(struct span s)
 {
     static const bool good[256] = {
-        ['0' ... '9'] = true, ['A' ... 'Z'] = true, ['a' ... 'z'] = true, ['!'] = true,
-        ['$' ... '.'] = true, [':' ... ';'] = true, ['='] = true,         ['['] = true,
-        [']'] = true,         ['_'] = true,         ['~'] = true,
+        ['0' ... '9'] = true, ['A' ... 'Z'] = true, ['a' ... 'z'] = true,
+        ['!'] = true,         ['$' ... '.'] = true, [';'] = true,
+        ['='] = true,         ['_'] = true,         ['~'] = true,
     };
-    for (size_t i = 0; i < s.length; i++) {
-        if (!good[(unsigned char)s.at[i]])
-            return false;
-    }
-    return true;
+    size_t i = 0;
+    bool literal = s.length > 0 && s.at[0] == '[';
+    if (literal)
+        i = 1;
+    while (i < s.length && (good[(unsigned char)s.at[i]] || (literal && s.at[i] == ':')))
+        i++;
+    if (literal && (i == s.length || s.at[i++] != ']'))
+        return false;
+    if (i < s.length && s.at[i++] != ':')
+        return false;
+    while (i < s.length && s.at[i] >= '0' && s.at[i] <= '9')
+        i++;
+    return i == s.length;
 }
 
 /* RFC 9110 7.6.1: a list; llhttp 8.1 knows no HTAB in it. */
@@ -231,10 +239,10 @@ static int check_head(struct connection *c)
 static int on_headers_complete(llhttp_t *parser)
 {
     struct connection *c = parser->data;
+    c->request.head_done = true; /* from here on a refusal of HEAD goes without a body */
     if (check_head(c) != 0)
         return HPE_USER;
     parser->upgrade = 0; /* no other protocol is offered */
-    c->request.head_done = true;
     c->keep_alive =
         !c->request.says_close && (parser->http_minor > 0 || c->request.says_keep_alive);
     if (!(parser->flags & F_CHUNKED) && parser->content_length == 0)

@@ -225,7 +225,7 @@ static void test_mistakes(void **state)
         {"# Z01: t\n- source: a\n- source: b\n", 3, "given again"},
         {"# Z01: t\n- level: MUST\nWhy.\n" SEND EXPECT, 10, "needs"},
         {HEAD, 11, "sends nothing"},
-        {HEAD SEND, 11, "does not end with what is expected"},
+        {HEAD SEND, 12, "does not end with what is expected"},
         {HEAD "```sned\n```\n", 11, "```sned"},
         {HEAD "```send\nGET\n", 11, "does not end"},
         {HEAD "```send\n```\n" EXPECT, 12, "empty"},
@@ -241,8 +241,8 @@ static void test_mistakes(void **state)
         {HEAD SEND "```expect\n200 helo\n```\n", 16, "unknown word 'helo'"},
         {HEAD SEND "```expect\nor 200\n```\n", 16, "before the first"},
         {HEAD SEND "```expect\n200,,closed\n```\n", 16, "missing"},
-        {HEAD SEND "```expect\nin sync, closed\n```\n", 11, "stand last"},
-        {HEAD SEND "```expect\nin sync\n```\n" SEND EXPECT, 11, "stand last"},
+        {HEAD SEND "```expect\nin sync, closed\n```\n", 12, "stand last"},
+        {HEAD SEND "```expect\nin sync\n```\n" SEND EXPECT, 12, "stand last"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         expect_refused(bad[i].text, bad[i].line, bad[i].part);

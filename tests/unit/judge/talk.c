@@ -1,6 +1,8 @@
 /* Expectations held against a peer that sends what a test tells it to. */
 #include "judge/talk.h"
 
+#include "base/clock.h"
+
 #include <arpa/inet.h>
 #include <poll.h>
 #include <pthread.h>
@@ -157,6 +159,9 @@ static void test_ends(void **state)
     check(HELLO, false, "200, open", NULL);
     check(HELLO, true, "200, open", "the server closed");
     check(NULL, false, "nothing 50ms", NULL);
+    uint64_t began_ns = clock_now_ns();
+    check(NULL, false, "nothing 2200ms", NULL); /* longer than an answer is waited for */
+    assert_true(clock_now_ns() - began_ns >= 2200 * NS_PER_MS);
     check(HELLO, false, "nothing 50ms", "an answer came");
     check(NULL, true, "nothing 50ms", "the server closed");
     check(REFUSAL, true, "no 2xx", NULL);
