@@ -14,8 +14,9 @@
  * would be put back on the ready list and polled again by every wait. The next request is written
  * from the handler that read the answer. */
 
-#define EVENTS       128
-#define BUFFER_BYTES 65536
+#define EVENTS        128
+#define EVENTS_WANTED (EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET)
+#define BUFFER_BYTES  65536
 
 struct epoll_state {
     int fd;
@@ -50,8 +51,7 @@ static int begin_connect(struct worker *w, struct conn *c)
     if (fd < 0)
         return fd;
     c->fd = fd;
-    struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET,
-                                .data.u32 = worker_conn_index(w, c)};
+    struct epoll_event event = {.events = EVENTS_WANTED, .data.u32 = worker_conn_index(w, c)};
     const struct sockaddr *address = (const struct sockaddr *)&w->config->address;
     if (connect(fd, address, sizeof w->config->address) != 0 && errno != EINPROGRESS)
         return -errno;
@@ -85,8 +85,18 @@ static void end(struct worker *w, struct conn *c, bool abort)
     close(c->fd);
 }
 
+/* Brings back the edge of a socket that was left before it was empty (epoll_ctl(2)). */
+static void arm_again(struct worker *w, const struct conn *c)
+{
+    struct epoll_state *state = w->engine_state;
+    struct epoll_event event = {.events = EVENTS_WANTED, .data.u32 = worker_conn_index(w, c)};
+    epoll_ctl(state->fd, EPOLL_CTL_MOD, c->fd, &event);
+}
+
 /* A read shorter than the buffer has emptied the socket; what comes later is another edge. Only
- * where the peer has hung up is it read on, to the end of the file. */
+ * where the peer has hung up is it read on, to the end of the file. A peer that writes faster than
+ * its answer can be scanned never leaves it empty: it is left when a tick is due, since timeouts
+ * and the end of the window wait for no answer. */
 static void read_all(struct worker *w, struct conn *c, uint32_t events)
 {
     struct epoll_state *state = w->engine_state;
@@ -99,6 +109,10 @@ static void read_all(struct worker *w, struct conn *c, uint32_t events)
             worker_received(w, c, state->buffer, (size_t)got);
             if ((size_t)got < sizeof state->buffer && !hung_up)
                 return;
+            if (w->now_ns >= w->next_tick_ns && c->generation == generation) {
+                arm_again(w, c);
+                return;
+            }
         } else if (got == 0) {
             worker_peer_closed(w, c);
             return;

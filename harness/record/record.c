@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -133,13 +134,24 @@ static void point_latest(const char *results, const char *folder)
     free(latest);
 }
 
+/* Two that append at once would write over each other's lines. Where the file system knows no locks
+ * (NFS may say ENOLCK) a run goes on without. */
+static int lock_lines(int fd, const char *path, struct err *err)
+{
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
+        return 0;
+    return err_set(err, EBUSY, "%s is being written by another run; wait for its end", path);
+}
+
 /* Opens slices.jsonl of a folder for appending, behind its last whole line. */
 static int open_lines(char *folder, struct record **record, struct err *err)
 {
     char *path = mem_format("%s/slices.jsonl", folder);
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    if (fd < 0) {
-        int status = fail(err, errno, "open", path);
+    int status = fd < 0 ? fail(err, errno, "open", path) : lock_lines(fd, path, err);
+    if (status != 0) {
+        if (fd >= 0)
+            close(fd);
         free(path);
         return status;
     }
@@ -148,7 +160,7 @@ static int open_lines(char *folder, struct record **record, struct err *err)
     while (size > 0 && pread(fd, &last, 1, size - 1) == 1 && last != '\n')
         size--;
     if (ftruncate(fd, size) != 0 || lseek(fd, size, SEEK_SET) < 0) {
-        int status = fail(err, errno, "mend the end of", path);
+        status = fail(err, errno, "mend the end of", path);
         close(fd);
         free(path);
         return status;
@@ -240,7 +252,7 @@ static int read_lines(const char *path, json_t *lines, struct err *err)
         if (text[size - 1] != '\n')
             break; /* torn by a crash: what came before it is whole */
         json_error_t why;
-        json_t *line = json_loads(text, JSON_REJECT_DUPLICATES, &why);
+        json_t *line = json_loadb(text, (size_t)size, JSON_REJECT_DUPLICATES, &why);
         if (!json_is_string(json_object_get(line, "type"))) {
             status = err_set(err, EINVAL, "%s:%u: %s", path, number,
                              line == NULL ? why.text : "not an object with a type");
@@ -249,6 +261,8 @@ static int read_lines(const char *path, json_t *lines, struct err *err)
         }
         json_array_append_new(lines, line);
     }
+    if (status == 0 && ferror(file))
+        status = fail(err, errno, "read", path);
     free(text);
     fclose(file);
     return status;
@@ -289,7 +303,13 @@ int record_continue(const char *folder, struct record **record, struct record_da
     if (status != 0) {
         free(path);
         record_data_free(data);
+        return status;
     }
+    /* Another run may have added lines between the reading and the lock. */
+    record_data_free(data);
+    status = record_read(folder, data, err);
+    if (status != 0)
+        record_close(*record);
     return status;
 }
 

@@ -30,7 +30,8 @@ int record_create(const char *results_folder, const char *host, json_t *run, str
                   struct err *err);
 
 /* Opens an existing record to append to it, and reads what it holds into *data (free it with
- * record_data_free). -ENOENT, -EINVAL when it is no record of this schema. */
+ * record_data_free). -ENOENT, -EINVAL when it is no record of this schema, -EBUSY while another
+ * process writes to it (flock(2) on slices.jsonl). */
 int record_continue(const char *folder, struct record **record, struct record_data *data,
                     struct err *err);
 

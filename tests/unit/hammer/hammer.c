@@ -644,6 +644,32 @@ static void serve_no_framing(struct talk *t)
         ;
 }
 
+/* As fast as a peer can write, and slow to scan: the socket is never found empty. */
+static void serve_flood(struct talk *t)
+{
+    static const char hint[] = "HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n";
+    const size_t hint_bytes = sizeof hint - 1;
+    enum { HINTS = 1000 };
+    char *hints = malloc(HINTS * hint_bytes);
+    for (size_t i = 0; i < HINTS; i++)
+        memcpy(hints + i * hint_bytes, hint, hint_bytes);
+    if (talk_request(t))
+        while (talk_write(t, hints, HINTS * hint_bytes))
+            ;
+    free(hints);
+}
+
+static void test_a_flood_holds_up_nothing(void **state)
+{
+    struct hammer_config config = config_make(state);
+    config.requests = 12;
+    config.timeout_ns = 200 * NS_PER_MS;
+    uint64_t began_ns = clock_now_ns();
+    run_against(&config, serve_flood);
+    check_counts(0, 0, 12);
+    assert_in_range(clock_now_ns() - began_ns, 600 * NS_PER_MS, 1500 * NS_PER_MS);
+}
+
 static void test_no_framing_says_so(void **state)
 {
     struct hammer_config config = config_make(state);
@@ -1006,6 +1032,7 @@ int main(void)
         BOTH(test_malformed),
         BOTH(test_answer_nobody_asked_for),
         BOTH(test_never_answered),
+        BOTH(test_a_flood_holds_up_nothing),
         BOTH(test_no_framing_says_so),
         BOTH(test_drain_is_bounded),
         BOTH(test_drain_collects_what_is_late),

@@ -102,13 +102,50 @@ static void test_a_torn_last_line_is_passed_over(void **state)
     assert_int_equal(record_read(record_folder(record), &data, &err), 0);
     assert_int_equal(json_array_size(data.lines), 1);
     record_data_free(&data);
-    assert_int_equal(record_continue(record_folder(record), &again, &data, &err), 0);
+    char *path_again = strdup(record_folder(record));
+    record_close(record);
+    assert_int_equal(record_continue(path_again, &again, &data, &err), 0);
     assert_int_equal(append(again, "b", 2), 0);
     record_data_free(&data);
-    assert_int_equal(record_read(record_folder(record), &data, &err), 0);
+    assert_int_equal(record_read(path_again, &data, &err), 0);
     assert_int_equal(json_array_size(data.lines), 2);
     record_data_free(&data);
     record_close(again);
+    free(path_again);
+}
+
+static void test_only_one_writes_at_a_time(void **state)
+{
+    struct record_data data;
+    struct record *again = NULL;
+    struct err err;
+    (void)state;
+    struct record *record = create();
+    append(record, "a", 1);
+    assert_int_equal(record_continue(record_folder(record), &again, &data, &err), -EBUSY);
+    assert_non_null(strstr(err.text, record_folder(record)));
+    assert_int_equal(record_read(record_folder(record), &data, &err), 0);
+    record_data_free(&data);
+    record_close(record);
+}
+
+/* A NUL would end a line early for whoever takes it for a string. */
+static void test_lines_that_are_none_are_refused(void **state)
+{
+    static const char nul[] = "{\"type\":\"end\"}\0{}\n";
+    char path[160];
+    struct record_data data;
+    struct err err;
+    (void)state;
+    struct record *record = create();
+    snprintf(path, sizeof path, "%s/slices.jsonl", record_folder(record));
+    int fd = open(path, O_WRONLY | O_APPEND);
+    assert_int_equal(write(fd, nul, sizeof nul - 1), sizeof nul - 1);
+    close(fd);
+    assert_int_equal(record_read(record_folder(record), &data, &err), -EINVAL);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(mkdir(path, 0700), 0);
+    assert_int_equal(record_read(record_folder(record), &data, &err), -EISDIR);
     record_close(record);
 }
 
@@ -208,6 +245,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_latest_points_at_the_newest, make_folder,
                                         remove_folder),
         cmocka_unit_test_setup_teardown(test_a_torn_last_line_is_passed_over, make_folder,
+                                        remove_folder),
+        cmocka_unit_test_setup_teardown(test_only_one_writes_at_a_time, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(test_lines_that_are_none_are_refused, make_folder,
                                         remove_folder),
         cmocka_unit_test_setup_teardown(test_a_line_that_does_not_fit_leaves_nothing, make_folder,
                                         remove_folder),
