@@ -23,7 +23,7 @@ cp "$tmp/out" "$tmp/run.json"
 exits "wrong at once: the exit status says that an entry failed" 1
 row "wrong at once: the right server is ranked" "$tmp/run.json" plain \
     '.status == "ranked" and .rank == 1'
-failed short-length 'body|content-length'
+failed short-length 'no answer|body|content-length'
 failed long-length 'closed|content-length|no whole answer|12 of 13|within'
 failed other-body 'body.*Hello World.*Hello Mars'
 failed status-500 'status.*200.*500'

@@ -40,7 +40,7 @@ enum {
     FILES_MORE = 4
 };
 
-#define MEMORY_MAX (16ULL << 20)
+#define MEMORY_MAX (64ULL << 20) /* a collected heap of 50 MiB breathes */
 
 struct input {
     size_t size;
