@@ -2,8 +2,10 @@
 #include "base/mem.h"
 #include "version.h"
 
+#include <fcntl.h>
 #include <libgen.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -75,6 +77,31 @@ static int run_command(const struct cli *cli, int argc, char **argv)
     return CLI_USAGE;
 }
 
+/* A file opened while one of these is closed would take its number, and what is printed would go
+ * into the record. */
+static void fill_standard_files(void)
+{
+    int fd;
+    do
+        fd = open("/dev/null", O_RDWR);
+    while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd > STDERR_FILENO)
+        close(fd);
+}
+
+/* A reader that has seen enough, as in `showdown list | head -1`, is no failure; a full disk is.
+ * The errno of a write that failed long ago is lost, so the pipe is asked (poll(2), POLLERR). */
+static int end_output(int status)
+{
+    struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    if (fflush(stdout) == 0 && ferror(stdout) == 0)
+        return status;
+    if (poll(&out, 1, 0) > 0 && (out.revents & POLLERR) != 0)
+        return status;
+    fputs("showdown: standard output cannot be written; is the disk full?\n", stderr);
+    return status == CLI_OK ? CLI_FAILED : status;
+}
+
 /* Reads the options before the command; returns the index of the command, or -1 for none. */
 static int read_options(int argc, char **argv, const char **root, const char **build)
 {
@@ -85,11 +112,11 @@ static int read_options(int argc, char **argv, const char **root, const char **b
                                                                : NULL;
         if (strcmp(argv[i], "--version") == 0) {
             puts("showdown " SHOWDOWN_VERSION);
-            exit(CLI_OK);
+            exit(end_output(CLI_OK));
         }
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
             help(stdout);
-            exit(CLI_OK);
+            exit(end_output(CLI_OK));
         }
         if (value == NULL || i + 1 == argc) {
             fprintf(stderr, "showdown: %s %s; try: showdown --help\n", argv[i],
@@ -105,6 +132,7 @@ int main(int argc, char **argv)
 {
     const char *root = NULL;
     const char *build = NULL;
+    fill_standard_files();
     signal(SIGPIPE,
            SIG_IGN); /* `showdown list | head -1` ends by a failed write, not by a signal */
     int command = read_options(argc, argv, &root, &build);
@@ -117,7 +145,7 @@ int main(int argc, char **argv)
     char *root_path = absolute("--root", root != NULL ? root : above);
     char *build_path = absolute("--build", build != NULL ? build : own);
     struct cli cli = {.root = root_path, .build = build_path, .version = SHOWDOWN_VERSION};
-    int status = run_command(&cli, argc - command, argv + command);
+    int status = end_output(run_command(&cli, argc - command, argv + command));
     free(own);
     free(above);
     free(root_path);

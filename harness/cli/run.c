@@ -6,6 +6,7 @@
 #include "hammer/ports.h"
 #include "trial/trial.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -136,7 +137,7 @@ static int take_flag(struct flags *flags, int option)
     case 'c':
         return cli_parse_number("run", "-c", optarg, 1, CONNECTIONS_MOST, &flags->connections);
     case BOOTS:
-        return cli_parse_number("run", "--boots", optarg, 1, 1000, &flags->boots);
+        return cli_parse_number("run", "--boots", optarg, 1, PLAN_BOOTS_MAX, &flags->boots);
     case BUDGET:
         return cli_parse_duration_ns("run", "--budget", optarg, &flags->budget_ns);
     case SLICE:
@@ -271,7 +272,7 @@ static int same_entries(const struct trial_options *options, const json_t *run, 
     json_array_foreach(json_object_get(run, "entries"), index, item)
     {
         char hash[17];
-        const char *name = json_string_value(json_object_get(item, "name"));
+        const char *name = options->entries[index]->name;
         const char *old = json_string_value(json_object_get(item, "hash"));
         entry_hash(options->entries[index], hash);
         if (old == NULL || strcmp(hash, old) != 0)
@@ -279,6 +280,24 @@ static int same_entries(const struct trial_options *options, const json_t *run, 
                 err, 22, "entry %s has changed since the run began; start a new run instead", name);
     }
     return 0;
+}
+
+/* Else every entry would fail, and stay failed in the record. */
+static int same_machine(const struct plan *plan, struct err *err)
+{
+    const struct hammer_config need = {.connections = plan->connections, .threads = 1};
+    struct host_cpu_plan now;
+    int status = host_cpu_plan(plan->cpus.server, plan->cpus.hammer_count, &now, err);
+    if (status != 0)
+        return status;
+    if (now.allowed_count != plan->cpus.allowed_count || now.shared != plan->cpus.shared ||
+        memcmp(now.hammer, plan->cpus.hammer, sizeof now.hammer) != 0)
+        return err_set(
+            err, EINVAL,
+            "the run began with %d CPUs to choose from, and now there are %d, or others; "
+            "start a new run instead",
+            plan->cpus.allowed_count, now.allowed_count);
+    return ports_reserve_files(&need, err);
 }
 
 static json_t *names_in(const json_t *run)
@@ -298,7 +317,8 @@ static const struct entry **choose_again(const struct entry_list *list, const js
     const struct entry **entries = mem_alloc(json_array_size(names) + 1, sizeof(*entries));
     *chosen = 0;
     for (size_t i = 0; i < json_array_size(names); i++) {
-        entries[i] = entry_find(list, json_string_value(json_array_get(names, i)), err);
+        const char *name = json_string_value(json_array_get(names, i));
+        entries[i] = entry_find(list, name != NULL ? name : "", err);
         if (entries[i] == NULL) {
             free(entries);
             entries = NULL;
@@ -401,7 +421,7 @@ static int go_on(const struct flags *flags, const struct entry_list *list,
     options.entries = choose_again(list, data.run, &options.entry_count, &err);
     if (options.entries == NULL ||
         plan_from_json(json_object_get(data.run, "plan"), &options.plan, &err) != 0 ||
-        same_entries(&options, data.run, &err) != 0)
+        same_entries(&options, data.run, &err) != 0 || same_machine(&options.plan, &err) != 0)
         status = cli_fail(CLI_FAILED, "%s: %s", flags->resume, err.text);
     else
         status = carry_out(&options, record, &data, flags->view);

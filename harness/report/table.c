@@ -155,6 +155,15 @@ static void print_head(FILE *out, const struct record_data *data, const struct s
             cpu != NULL ? cpu : "unknown CPU", kernel != NULL ? kernel : "unknown kernel");
 }
 
+/* Text of a server's or of a foreign record: what would drive the terminal is shown as '?'. */
+static void print_plain(FILE *out, const char *text, size_t size)
+{
+    for (size_t i = 0; i < size; i++) {
+        unsigned char byte = (unsigned char)text[i];
+        fputc((byte < ' ' && byte != '\t') || byte == 0x7f ? '?' : byte, out);
+    }
+}
+
 /* The last lines of an output, indented, so that a row can be understood without the record. */
 static void print_output(FILE *out, const char *indent, const char *output)
 {
@@ -169,7 +178,9 @@ static void print_output(FILE *out, const char *indent, const char *output)
         end = memchr(from, '\n', (size_t)(output + length - from));
         if (end == NULL)
             end = output + length;
-        fprintf(out, "%s| %.*s\n", indent, (int)(end - from < 200 ? end - from : 200), from);
+        fprintf(out, "%s| ", indent);
+        print_plain(out, from, (size_t)(end - from < 200 ? end - from : 200));
+        fputc('\n', out);
     }
 }
 
@@ -222,7 +233,9 @@ static void print_foot(FILE *out, const struct record_data *data, const struct s
         const struct row *row = &summary->rows[i];
         if (row->reason[0] == '\0')
             continue;
-        fprintf(out, "%s %s: %s\n", row->name, row->status, row->reason);
+        fprintf(out, "%s %s: ", row->name, row->status);
+        print_plain(out, row->reason, strlen(row->reason));
+        fputc('\n', out);
         print_output(out, "    ", row->output);
     }
     print_waivers(out, summary);

@@ -41,6 +41,20 @@ static enum hammer_engine engine_of(const char *name)
     return HAMMER_AUTO;
 }
 
+/* Of a record that was written by no run: what would end in a division by zero, or in a table that
+ * blames the entries. */
+static bool in_range(const struct plan *plan, size_t hammer_cpus)
+{
+    const uint64_t most_ns = UINT64_C(1000000000000000000); /* as the flags take */
+    const uint64_t spans_ns[] = {plan->budget_ns, plan->slice_ns, plan->timeout_ns, plan->ready_ns};
+    for (size_t i = 0; i < sizeof spans_ns / sizeof spans_ns[0]; i++)
+        if (spans_ns[i] == 0 || spans_ns[i] > most_ns)
+            return false;
+    return plan->connections >= 1 && plan->connections <= HAMMER_CONNECTIONS_MAX &&
+           plan->boots >= 1 && plan->boots <= PLAN_BOOTS_MAX && plan->settle_ns <= most_ns &&
+           plan->warm_max_ns <= most_ns && hammer_cpus >= 1 && hammer_cpus <= HOST_HAMMERS_MAX;
+}
+
 int plan_from_json(const json_t *json, struct plan *plan, struct err *err)
 {
     const char *workload;
@@ -75,8 +89,9 @@ int plan_from_json(const json_t *json, struct plan *plan, struct err *err)
     plan->engine = engine_of(engine);
     plan->cpus.shared = shared != 0;
     plan->cpus.siblings = siblings != 0;
-    size_t most = sizeof plan->cpus.hammer / sizeof plan->cpus.hammer[0];
-    for (size_t i = 0; i < json_array_size(hammer_cpus) && i < most; i++)
+    if (!in_range(plan, json_array_size(hammer_cpus)))
+        return err_set(err, EINVAL, "the record's plan holds a number that no plan has");
+    for (size_t i = 0; i < json_array_size(hammer_cpus); i++)
         plan->cpus.hammer[plan->cpus.hammer_count++] =
             (int)json_integer_value(json_array_get(hammer_cpus, i));
     return 0;

@@ -10,6 +10,8 @@
 
 #include <jansson.h>
 
+#define PLAN_BOOTS_MAX 1000
+
 struct plan {
     const struct workload *workload;
     unsigned connections;
@@ -35,6 +37,7 @@ uint64_t plan_settle_ns(unsigned connections);
 
 /* A new JSON object. */
 json_t *plan_to_json(const struct plan *plan);
+/* -EINVAL when a key is missing or a number is out of range. */
 int plan_from_json(const json_t *json, struct plan *plan, struct err *err);
 
 /* The order of `count` items in a block; the same for the same plan, boot and block. */

@@ -411,6 +411,8 @@ static unsigned read_back(struct trial *trial)
         const char *type = json_string_value(json_object_get(line, "type"));
         const char *name = json_string_value(json_object_get(line, "entry"));
         unsigned boot = (unsigned)json_integer_value(json_object_get(line, "boot"));
+        if (name == NULL)
+            continue;
         if (strcmp(type, "slice") == 0 && boot + 1 > boots)
             boots = boot + 1;
         for (size_t i = 0; name != NULL && i < trial->count; i++) {

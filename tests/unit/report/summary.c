@@ -198,6 +198,22 @@ static void test_views_are_the_same_every_time(void **state)
     record_data_free(&data);
 }
 
+static void test_what_a_server_printed_drives_no_terminal(void **state)
+{
+    struct record_data data = make_record(false);
+    (void)state;
+    json_array_append_new(data.lines,
+                          json_pack("{s:s, s:s, s:i, s:s, s:s}", "type", "failure", "entry", "bad",
+                                    "boot", 0, "reason", "lost\r\033[2J", "output",
+                                    "\033]0;title\007\tna\303\257ve\n"));
+    char *text = print(view_table, &data);
+    assert_non_null(strstr(text, "bad failed: lost??[2J\n"));
+    assert_non_null(strstr(text, "| ?]0;title?\tna\303\257ve\n"));
+    assert_null(strchr(text, '\033'));
+    free(text);
+    record_data_free(&data);
+}
+
 static void test_a_record_without_a_plan_is_refused(void **state)
 {
     struct record_data data = {.run = json_object(), .lines = json_array()};
@@ -216,6 +232,7 @@ int main(void)
         cmocka_unit_test(test_one_cpu_ranks_nothing),
         cmocka_unit_test(test_json_leaves_out_what_is_not_known),
         cmocka_unit_test(test_views_are_the_same_every_time),
+        cmocka_unit_test(test_what_a_server_printed_drives_no_terminal),
         cmocka_unit_test(test_a_record_without_a_plan_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -63,6 +63,30 @@ static void test_a_plan_survives_the_way_through_json(void **state)
     json_decref(json);
 }
 
+static void test_a_plan_that_no_run_had_is_refused(void **state)
+{
+    static const struct {
+        const char *key;
+        json_int_t value;
+    } bad[] = {{"boots", 0},        {"boots", -1},     {"boots", 1001},    {"connections", 0},
+               {"connections", -1}, {"slice_ns", 0},   {"slice_ns", -1},   {"timeout_ns", 0},
+               {"budget_ns", 0},    {"settle_ns", -1}, {"warm_max_ns", -1}};
+    struct plan plan = sample();
+    struct plan again;
+    struct err err;
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        json_t *json = plan_to_json(&plan);
+        json_object_set_new(json, bad[i].key, json_integer(bad[i].value));
+        assert_int_equal(plan_from_json(json, &again, &err), -EINVAL);
+        json_decref(json);
+    }
+    json_t *json = plan_to_json(&plan);
+    json_object_set_new(json, "hammer_cpus", json_array());
+    assert_int_equal(plan_from_json(json, &again, &err), -EINVAL);
+    json_decref(json);
+}
+
 static void test_orders_are_shuffles_that_repeat(void **state)
 {
     struct plan plan = sample();
@@ -155,6 +179,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_plan_survives_the_way_through_json),
+        cmocka_unit_test(test_a_plan_that_no_run_had_is_refused),
         cmocka_unit_test(test_orders_are_shuffles_that_repeat),
         cmocka_unit_test(test_slices_grow_with_connections),
         cmocka_unit_test(test_flat_is_steady_falling_is_not),
