@@ -29,6 +29,7 @@ struct contender {
     size_t request_bytes;
     bool out;              /* failed: measured no more */
     bool judged;           /* held against the contract */
+    bool ready;            /* its server answered in this boot */
     unsigned empty_slices; /* on end, in which no answer came */
     uint64_t idle_from_ns; /* end of its last load in this boot, and its CPU time then */
     uint64_t idle_from_cpu_ns;
@@ -59,7 +60,7 @@ static void tell(const struct trial *trial, const char *doing, const char *entry
     const struct trial_progress progress = {
         .doing = doing,
         .entry = entry,
-        .boot = trial->boot + 1,
+        .boot = trial->boot < trial->plan->boots ? trial->boot + 1 : trial->plan->boots,
         .boots = trial->plan->boots,
         .block = trial->block,
         .spent_ns = clock_now_ns() - trial->began_ns,
@@ -224,15 +225,22 @@ static int bring_up(struct trial *trial, struct contender *c, struct err *err)
     tell(trial, "starting", c->entry->name);
     free(c->request);
     c->request = NULL;
-    if (spawn(trial, c, &why) != 0 ||
+    c->ready =
+        spawn(trial, c, &why) == 0 &&
         server_wait_ready(c->server, c->request, c->request_bytes, trial->plan->workload->expect,
-                          trial->plan->ready_ns, &ready_ns, &why) != 0)
+                          trial->plan->ready_ns, &ready_ns, &why) == 0;
+    if (stopped(trial))
+        return 0; /* the interrupt's doing, not the server's */
+    if (!c->ready)
         return fail_contender(trial, c, why.text, err);
 
     tell(trial, "warming", c->entry->name);
     struct slice_target target = target_of(c);
-    if (warm_until_steady(trial->plan, &target, trial->options->stop, trial->slice, &warm, &why) !=
-        0)
+    int unsound =
+        warm_until_steady(trial->plan, &target, trial->options->stop, trial->slice, &warm, &why);
+    if (stopped(trial))
+        return 0;
+    if (unsound != 0)
         return fail_because(trial, c, "warming up", why.text, err);
     json_t *line = line_for(trial, "boot", c->entry);
     json_object_update_new(
@@ -342,7 +350,8 @@ static int shut_down(struct trial *trial, struct err *err)
             continue;
         tell(trial, "stopping", c->entry->name);
         int failed = stop_server(trial, c, breach, sizeof breach, status == 0 ? err : &second);
-        if (failed == 0 && breach[0] != '\0')
+        /* One that had not answered yet may not have come to handling SIGTERM. */
+        if (failed == 0 && breach[0] != '\0' && c->ready)
             failed = fail_contender(trial, c, breach, status == 0 ? err : &second);
         status = status != 0 ? status : failed;
     }
@@ -446,9 +455,10 @@ int trial_run(const struct trial_options *options, struct record *record, struct
         if (options->entries[i]->ready && options->entries[i]->status != ENTRY_BROKEN)
             trial.contenders[trial.count++].entry = options->entries[i];
     trial.boot = read_back(&trial);
-    trial.began_ns = clock_now_ns();
+    uint64_t spent_ns = options->plan.budget_ns * trial.boot / options->plan.boots;
+    trial.began_ns = clock_now_ns() - spent_ns;
     int status = judge_all(&trial, err);
-    trial.began_ns = clock_now_ns() - options->plan.budget_ns * trial.boot / options->plan.boots;
+    trial.began_ns = clock_now_ns() - spent_ns; /* judging is no part of the budget */
     while (status == 0 && !stopped(&trial) && trial.boot < options->plan.boots &&
            contenders_left(&trial) > 0) {
         status = run_boot(&trial, err);

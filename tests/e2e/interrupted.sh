@@ -12,7 +12,7 @@ start_run() { # ARGUMENT...: a run in the background; returns once slices are be
     "$showdown" --root "$root" --build "$tmp/build" run "$@" >"$tmp/out" 2>"$tmp/err" </dev/null &
     run_pid=$!
     for i in $(seq 200); do
-        slices=$(cat "$root"/results/*/slices.jsonl 2>/dev/null | wc -l)
+        slices=$(cat "$root"/results/*/slices.jsonl 2>/dev/null | grep -c '"type":"slice"')
         [ "$slices" -gt 4 ] && break
         sleep 0.05
     done

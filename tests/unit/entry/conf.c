@@ -30,7 +30,7 @@ struct refusal {
 static const struct refusal refusals[] = {
     {"unknown key", GOOD RUN "colour = red\n", 0,
      AT(8, "unknown key 'colour'; known keys: name title language library layer parser model "
-           "tuning sources pkgs needs apt run version workloads status notes")},
+           "tuning sources pkgs needs apt run version workloads status waive notes")},
     {"upper case key", "Name = x\n" RUN, 0, AT(1, "unknown key 'Name'; known keys: ")},
     {"make's other assignments", GOOD "pkgs += a\n" RUN, 0, AT(6, "unknown key 'pkgs +'; ")},
     {"dollar", GOOD "notes = $(shell id)\n" RUN, 0,
