@@ -394,26 +394,12 @@ static bool given_up(const struct worker *w)
            w->now_ns - w->alive_ns > w->config->timeout_ns;
 }
 
-/* This process was stopped, or the machine taken away (epoll_wait fails with EINTR after SIGCONT,
- * signal(7)): answers that came meanwhile lie unread, and no server is late for it. Once only, so
- * that a hammer that is slow by itself still sees timeouts. */
-static bool held_up(struct worker *w)
-{
-    bool late = w->now_ns - w->next_tick_ns > w->config->timeout_ns / 2;
-    w->held_up = late && !w->held_up;
-    return w->held_up;
-}
-
 static void tick(struct worker *w)
 {
     if (w->now_ns < w->next_tick_ns)
         return;
     w->wall_s = time(NULL);
     w->hurried = false;
-    if (held_up(w)) {
-        w->next_tick_ns = w->now_ns + w->tick_ns;
-        return;
-    }
     for (unsigned i = 0; i < w->count; i++)
         conn_check(w, &w->conns[i]);
     w->next_tick_ns = w->now_ns + (w->hurried ? TICK_MIN_NS : w->tick_ns);

@@ -93,7 +93,6 @@ struct worker {
     unsigned open, connecting;
     unsigned ramp_started, ramp_waiting, ramped;
     bool hurried;      /* connections wait to be opened again, held back by the wave alone */
-    bool held_up;      /* the last tick came much too late and was passed over */
     int connect_errno; /* of the last connect that failed */
     uint64_t now_ns;   /* of the answer or batch being handled */
     uint64_t batch_ns; /* this thread last woke; 0: not yet */

@@ -129,18 +129,6 @@ all_engines() {
         (.errors.reset + .errors.closed) > 0 and .connect_failures > 0'
     wait "$stub_pid" 2>/dev/null
 
-    serve_stub delay 1
-    "$showdown" hammer "http://127.0.0.1:$port/" --engine "$engine" -n 3000 -c 4 --timeout 200ms \
-        --json >"$tmp/out" 2>"$tmp/err" &
-    pid=$!
-    sleep 0.3
-    kill -STOP "$pid"
-    sleep 0.6
-    kill -CONT "$pid"
-    wait "$pid"
-    try "stopped and continued: no server is late for it" '.valid == 3000 and .timed_out == 0'
-    stop_stub
-
     serve_stub drops-pipelined
     hammer -d 300ms -c 2 -p 8 --timeout 100ms
     try "drops pipelined requests: they time out" '.timed_out > 0'
