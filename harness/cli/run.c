@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "entry/entry.h"
 #include "hammer/ports.h"
+#include "host/machine.h"
 #include "trial/trial.h"
 
 #include <errno.h>
@@ -207,6 +208,15 @@ static int make_plan(const struct flags *flags, size_t entries, struct plan *pla
     plan->engine = flags->engine;
     plan->boots = flags->quick ? QUICK_BOOTS : DEFAULT_BOOTS;
     plan->boots = flags->boots > 0 ? (unsigned)flags->boots : boots_that_fit(plan, entries);
+    uint64_t least_ns =
+        plan->boots * (plan->slice_ns + plan->settle_ns) * (entries > 0 ? entries : 1);
+    if (least_ns > plan->budget_ns)
+        return err_set(err, EINVAL,
+                       "%u boots of %zu entries, a slice of %.3g s each, take %.3g s at "
+                       "least, and the budget is %.3g s: raise --budget, or lower "
+                       "--boots or --slice",
+                       plan->boots, entries, (double)plan->slice_ns / 1e9, (double)least_ns / 1e9,
+                       (double)plan->budget_ns / 1e9);
     /* Told before the run, not by every row. */
     const struct hammer_config need = {.connections = plan->connections, .threads = 1};
     return ports_reserve_files(&need, err);
@@ -276,10 +286,36 @@ static int same_entries(const struct trial_options *options, const json_t *run, 
         const char *old = json_string_value(json_object_get(item, "hash"));
         entry_hash(options->entries[index], hash);
         if (old == NULL || strcmp(hash, old) != 0)
-            return err_set(
-                err, 22, "entry %s has changed since the run began; start a new run instead", name);
+            return err_set(err, EINVAL,
+                           "entry %s has changed since the run began; start a new run instead",
+                           name);
     }
     return 0;
+}
+
+/* Numbers of two harnesses, kernels or processors do not go into one table. */
+static int same_origin(const json_t *run, const char *version, struct err *err)
+{
+    static const char *const keys[] = {"hostname", "kernel", "cpu_model"};
+    const char *began = json_string_value(json_object_get(run, "showdown"));
+    if (began == NULL || strcmp(began, version) != 0)
+        return err_set(err, EINVAL,
+                       "the run began with showdown %s and this is %s; start a new run",
+                       began != NULL ? began : "of no version", version);
+    int status = 0;
+    json_t *machine = host_machine_describe();
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0] && status == 0; i++) {
+        const json_t *then = json_object_get(json_object_get(run, "machine"), keys[i]);
+        const json_t *now = json_object_get(machine, keys[i]);
+        if (!json_equal(then, now) && (then != NULL || now != NULL))
+            status = err_set(err, EINVAL,
+                             "the run began where %s is '%s', and here it is '%s'; "
+                             "start a new run",
+                             keys[i], json_is_string(then) ? json_string_value(then) : "unknown",
+                             json_is_string(now) ? json_string_value(now) : "unknown");
+    }
+    json_decref(machine);
+    return status;
 }
 
 /* Else every entry would fail, and stay failed in the record. */
@@ -365,8 +401,8 @@ static int carry_out(struct trial_options *options, struct record *record, struc
     else if (stop_requested)
         status = CLI_INTERRUPTED;
     if (stop_requested && status == CLI_INTERRUPTED)
-        fprintf(stderr, "showdown: interrupted; go on with: showdown run --resume %s\n",
-                record_folder(record));
+        fprintf(stderr, "showdown: interrupted; go on with: %s run --resume %s\n",
+                program_invocation_name, record_folder(record));
     return status;
 }
 
@@ -409,7 +445,7 @@ static int start_new(const struct cli *cli, const struct flags *flags,
 }
 
 static int go_on(const struct flags *flags, const struct entry_list *list,
-                 const struct page_list *pages)
+                 const struct page_list *pages, const char *version)
 {
     struct err err;
     struct record *record;
@@ -421,7 +457,8 @@ static int go_on(const struct flags *flags, const struct entry_list *list,
     options.entries = choose_again(list, data.run, &options.entry_count, &err);
     if (options.entries == NULL ||
         plan_from_json(json_object_get(data.run, "plan"), &options.plan, &err) != 0 ||
-        same_entries(&options, data.run, &err) != 0 || same_machine(&options.plan, &err) != 0)
+        same_origin(data.run, version, &err) != 0 || same_entries(&options, data.run, &err) != 0 ||
+        same_machine(&options.plan, &err) != 0)
         status = cli_fail(CLI_FAILED, "%s: %s", flags->resume, err.text);
     else
         status = carry_out(&options, record, &data, flags->view);
@@ -459,7 +496,7 @@ int cli_run(const struct cli *cli, int argc, char **argv)
         cli_fail(CLI_FAILED, "%s", err.text);
     } else {
         status = flags.resume != NULL
-                     ? go_on(&flags, &list, &pages)
+                     ? go_on(&flags, &list, &pages, cli->version)
                      : start_new(cli, &flags, &list, &pages, argc, argv, cli->version);
         page_list_free(&pages);
     }

@@ -17,6 +17,8 @@ refused() { # TITLE REGEX ARGUMENT...: usage error whose message matches
 refused "an unknown entry" "^showdown: .*plane.*plain|^showdown: .*plane.*planet" run plane $brief
 refused "an unknown entry to serve" "plian.*plain" serve plian --port 1
 refused "an unknown flag of run" "--bogus" run plain --bogus
+refused "a slice longer than the budget" "--budget" run plain --slice 1h --budget 1s
+refused "more boots than the budget holds" "--boots" run plain --boots 1000 --budget 5s
 refused "an unknown flag of report" "--bogus" report --bogus
 refused "an unknown flag of hammer" "--bogus" hammer --bogus http://127.0.0.1:1/
 refused "an unknown flag of list" "--bogus" list --bogus

@@ -41,6 +41,10 @@ spoil '.entries[0].name = "gone"'
 refused "an entry that is not there any more" "gone"
 spoil '.entries[0].hash = "0"'
 refused "an entry that has changed" "changed"
+spoil '.showdown = "an older one"'
+refused "another version of the harness" "an older one"
+spoil '.machine.kernel = "Linux 2.6"'
+refused "another kernel" "Linux 2.6"
 
 spoil .
 echo '{"type":"failure"}' >>"$record/slices.jsonl"
