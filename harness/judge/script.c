@@ -6,9 +6,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* By doubling: some pages send megabytes, a few bytes at a time. */
+static void make_room(struct script *s, size_t size)
+{
+    if (s->size + size < s->room)
+        return;
+    s->room = 2 * (s->size + size) + 256;
+    s->bytes = mem_grow(s->bytes, s->room, 1);
+}
+
 static void put(struct script *s, const char *bytes, size_t size)
 {
-    s->bytes = mem_grow(s->bytes, s->size + size + 1, 1);
+    make_room(s, size);
     memcpy(s->bytes + s->size, bytes, size);
     s->size += size;
 }
@@ -26,7 +35,7 @@ static void put_mark(struct script *s, size_t at, enum script_act act, uint64_t 
 
 static void put_letters(struct script *s, uint64_t count, struct random *random)
 {
-    s->bytes = mem_grow(s->bytes, s->size + count + 1, 1);
+    make_room(s, count);
     for (uint64_t i = 0; i < count; i++)
         s->bytes[s->size++] = (char)('a' + random_below(random, 26));
 }

@@ -21,7 +21,7 @@ struct script_mark {
 
 struct script {
     char *bytes;
-    size_t size;
+    size_t size, room;
     struct script_mark *marks; /* in the order of `at` */
     size_t mark_count;
     unsigned times; /* what `as-often` means: the last `times` of more than one block, or 1 */
