@@ -43,7 +43,7 @@ static void look_if_ready(struct entry *entry)
     if (absent != NULL)
         entry->missing = mem_format("%s not found%s%s", absent, needs, entry->apt);
     else if (entry->sources[0] != '\0' && access(entry->binary, X_OK) != 0)
-        entry->missing = mem_format("not built%s%s; run make", needs, entry->apt);
+        entry->missing = mem_format("not built%s%s; make showdown builds it", needs, entry->apt);
     else
         entry->missing = mem_copy_string("");
     entry->ready = entry->missing[0] == '\0';

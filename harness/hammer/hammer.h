@@ -49,9 +49,9 @@ enum hammer_error {
 struct hammer_config {
     struct sockaddr_in address;
     /* AUTO: io_uring where the kernel allows it, else epoll. make bench-hammer on two cores of a VM
-     * (Linux 6.18, 2026-11-30), as ratios to wrk's req/s for c = 64, 256 and 1000: io_uring 1.50,
-     * 1.53 and 1.69 at 0.64, 0.65 and 0.60 of its CPU a request; epoll 1.49, 1.32 and 1.46 at 0.68,
-     * 0.73 and 0.70. */
+     * (Linux 6.18, 2026-11-30), as ratios to wrk's req/s for c = 64, 256 and 1000: io_uring 1.43,
+     * 1.64 and 1.61 at 0.65, 0.58 and 0.58 of its CPU a request; epoll 1.45, 1.61 and 1.52 at 0.68,
+     * 0.62 and 0.66. */
     enum hammer_engine engine;
     unsigned connections; /* exactly so many are kept open */
     unsigned threads;   /* 1..HAMMER_THREADS_MAX, at most `connections`; the remainder is spread */

@@ -265,8 +265,8 @@ static void what_is_missing_is_named(void **state)
     (void)state;
     char *root = folder_make();
     ASSERT_MISSING(root, RUN "apt = libx-dev liby-dev\n",
-                   "not built; needs apt packages: libx-dev liby-dev; run make");
-    ASSERT_MISSING(root, RUN, "not built; run make");
+                   "not built; needs apt packages: libx-dev liby-dev; make showdown builds it");
+    ASSERT_MISSING(root, RUN, "not built; make showdown builds it");
     ASSERT_MISSING(root, "needs = sh no-such-program /no/such/file /bin/sh\nrun = a {port}\n",
                    "no-such-program /no/such/file not found");
     ASSERT_MISSING(root, "needs = no-such-program\napt = gone\nrun = a {port}\n",
