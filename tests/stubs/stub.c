@@ -843,6 +843,8 @@ static void connection_go_on(struct connection *c)
             ;
         connection_flush(c);
     } while (c->fd >= 0 && c->in_bytes && !c->out_bytes && connection_step(c));
+    if (c->finishing)
+        c->in_bytes = 0; /* what a refused client sends on is read and thrown away, up to its end */
     if (c->fd >= 0 && c->eof && !c->out_bytes && !c->held)
         connection_close(c);
     if (c->fd >= 0)
