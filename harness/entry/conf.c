@@ -25,15 +25,25 @@ struct key {
     }
 /* status is kept in status_reason until it has been understood. */
 static const struct key keys[] = {
-    KEY(name, true),       KEY(title, true),
-    KEY(language, true),   KEY(library, true),
-    KEY(layer, true),      KEY(parser, false),
-    KEY(model, false),     KEY(tuning, false),
-    KEY(sources, false),   KEY(pkgs, false),
-    KEY(needs, false),     KEY(apt, false),
-    KEY(run, true),        KEY(version, false),
-    KEY(workloads, false), {"status", offsetof(struct entry, status_reason), false},
-    KEY(waive, false),     KEY(notes, false),
+    KEY(name, true),
+    KEY(title, true),
+    KEY(language, true),
+    KEY(library, true),
+    KEY(layer, true),
+    KEY(parser, false),
+    KEY(model, false),
+    KEY(tuning, false),
+    KEY(jit, false),
+    KEY(sources, false),
+    KEY(pkgs, false),
+    KEY(needs, false),
+    KEY(apt, false),
+    KEY(run, true),
+    KEY(version, false),
+    KEY(workloads, false),
+    {"status", offsetof(struct entry, status_reason), false},
+    KEY(waive, false),
+    KEY(notes, false),
 };
 #define KEY_COUNT (sizeof keys / sizeof keys[0])
 

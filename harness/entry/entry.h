@@ -9,6 +9,8 @@
  *   layer      loop | loop+parser | server | framework: what the library gives     needed
  *   parser     who parses HTTP
  *   model      how it waits: epoll, io_uring, threads …
+ *   jit        the compiler at run time, where there is one: it is loaded for longer before it
+ *              counts as warm, and its instructions are not counted
  *   tuning     stock | tuned, then ": why"
  *   sources    files to compile, relative to the folder; none: nothing is built
  *   pkgs       pkg-config names, and -lNAME for a library without one
@@ -41,7 +43,7 @@ enum entry_status { ENTRY_ACTIVE, ENTRY_REFERENCE, ENTRY_BROKEN };
 struct entry {
     char *name;   /* [a-z0-9][a-z0-9-]*, the folder's */
     char *folder; /* absolute path */
-    char *title, *language, *library, *layer, *parser, *model, *tuning;
+    char *title, *language, *library, *layer, *parser, *model, *tuning, *jit;
     char *sources, *pkgs, *needs, *apt, *run, *workloads, *version, *notes,
         *waive; /* "" where not given */
     enum entry_status status;

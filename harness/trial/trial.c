@@ -237,7 +237,8 @@ static int bring_up(struct trial *trial, struct contender *c, struct err *err)
     tell(trial, "warming", c->entry->name);
     struct slice_target target = target_of(c);
     int unsound =
-        warm_until_steady(trial->plan, &target, trial->options->stop, trial->slice, &warm, &why);
+        warm_until_steady(trial->plan, &target, c->entry->jit[0] != '\0' ? WARM_JIT_ANSWERS : 0,
+                          trial->options->stop, trial->slice, &warm, &why);
     if (stopped(trial))
         return 0;
     if (unsound != 0)
@@ -479,10 +480,11 @@ static json_t *describe_entry(const struct entry *entry)
     static const char *const statuses[] = {"active", "reference", "broken"};
     char hash[17];
     entry_hash(entry, hash);
-    json_t *json = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "name", entry->name,
-                             "title", entry->title, "language", entry->language, "library",
-                             entry->library, "layer", entry->layer, "parser", entry->parser,
-                             "model", entry->model, "tuning", entry->tuning, "hash", hash);
+    json_t *json =
+        json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "name", entry->name,
+                  "title", entry->title, "language", entry->language, "library", entry->library,
+                  "layer", entry->layer, "parser", entry->parser, "model", entry->model, "tuning",
+                  entry->tuning, "jit", entry->jit, "hash", hash);
     if (entry->status == ENTRY_BROKEN) {
         json_object_set_new(json, "status", json_string("broken"));
         json_object_set_new(json, "reason", json_string(entry->status_reason));

@@ -25,12 +25,19 @@ bool warm_is_steady(const double *cpu_ns_per_request, unsigned count)
            last >= 0.85 * mean(at - 2 * quarter, quarter);
 }
 
+bool warm_is_over(const double *cpu_ns_per_request, unsigned count, uint64_t answers,
+                  uint64_t answers_least)
+{
+    return answers >= answers_least && warm_is_steady(cpu_ns_per_request, count);
+}
+
 int warm_until_steady(const struct plan *plan, const struct slice_target *target,
-                      const volatile sig_atomic_t *stop, struct slice *scratch, struct warm *warm,
-                      struct err *err)
+                      uint64_t answers_least, const volatile sig_atomic_t *stop,
+                      struct slice *scratch, struct warm *warm, struct err *err)
 {
     double cost[WARM_WINDOWS_MAX];
     unsigned costs = 0;
+    uint64_t answers = 0;
     const struct slice_shape shape = {
         .connections = plan->connections < CONNECTIONS_MOST ? plan->connections : CONNECTIONS_MOST,
         .duration_ns = WINDOW_MS * NS_PER_MS,
@@ -50,7 +57,8 @@ int warm_until_steady(const struct plan *plan, const struct slice_target *target
         warm->windows++;
         if (scratch->usage_known && scratch->load.valid > 0)
             cost[costs++] = (double)scratch->usage.cpu_ns / (double)scratch->load.valid;
-        warm->steady = warm_is_steady(cost, costs);
+        answers += scratch->load.valid;
+        warm->steady = warm_is_over(cost, costs, answers, answers_least);
     }
     warm->took_ns = clock_now_ns() - began;
     if (costs >= 4) {

@@ -30,7 +30,7 @@ struct refusal {
 static const struct refusal refusals[] = {
     {"unknown key", GOOD RUN "colour = red\n", 0,
      AT(8, "unknown key 'colour'; known keys: name title language library layer parser model "
-           "tuning sources pkgs needs apt run version workloads status waive notes")},
+           "tuning jit sources pkgs needs apt run version workloads status waive notes")},
     {"upper case key", "Name = x\n" RUN, 0, AT(1, "unknown key 'Name'; known keys: ")},
     {"make's other assignments", GOOD "pkgs += a\n" RUN, 0, AT(6, "unknown key 'pkgs +'; ")},
     {"dollar", GOOD "notes = $(shell id)\n" RUN, 0,
@@ -149,6 +149,7 @@ static void all_keys_are_read(void **state)
                  "parser = its own\n"
                  "model = a = b\n"
                  "tuning = tuned: for speed\n"
+                 "jit = X9\n"
                  "sources = main.c ../common/a.c\n"
                  "pkgs = x -ly\n"
                  "needs = sh\n"
@@ -171,6 +172,7 @@ static void all_keys_are_read(void **state)
     assert_string_equal(x->parser, "its own");
     assert_string_equal(x->model, "a = b");
     assert_string_equal(x->tuning, "tuned: for speed");
+    assert_string_equal(x->jit, "X9");
     assert_string_equal(x->sources, "main.c ../common/a.c");
     assert_string_equal(x->pkgs, "x -ly");
     assert_string_equal(x->needs, "sh");
