@@ -141,6 +141,12 @@ $(BUILD)/fuzz/servers: tests/fuzz/servers.c $(BUILD)/libharness.a Makefile
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(harness_cflags) $(LDFLAGS) -MMD -MP -o $@ $< $(BUILD)/libharness.a $(harness_libs) -lm
 
+## make new           a folder for a server of your own: ENTRY=name TEMPLATE=c, lua or command (docs/ADDING.md)
+TEMPLATE ?=
+.PHONY: new
+new:
+	@scripts/new-entry "$(ENTRY)" "$(TEMPLATE)"
+
 ## make check         style (clang-format) and the layers of the harness
 .PHONY: check
 check:

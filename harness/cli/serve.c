@@ -2,7 +2,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "entry/entry.h"
-#include "entry/server.h"
+#include "entry/launch.h"
 
 #include <poll.h>
 #include <signal.h>
@@ -101,15 +101,10 @@ static int serve(const struct entry *entry, const struct options *o)
 {
     struct err err = {0};
     struct server *server;
-    char **command = entry_argv(entry, entry->run, o->port, o->workers);
-    struct server_start start = {.argv = command,
-                                 .folder = entry->folder,
-                                 .cpu = -1,
-                                 .port = o->port,
-                                 .inherit_output = true};
+    const struct entry_launch launch = {
+        .port = o->port, .workers = o->workers, .cpu = -1, .inherit_output = true};
     catch_signals();
-    int status = server_start(&start, &server, &err);
-    entry_argv_free(command);
+    int status = entry_launch(entry, &launch, &server, &err);
     if (status != 0)
         return cli_fail(CLI_FAILED, "%s: %s", entry->name, err.text);
     if (is_ready(server, o, &err)) {

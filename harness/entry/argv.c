@@ -8,47 +8,45 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One word with its placeholders filled. Unknown ones are left; the manifest was checked. */
-static char *fill(const struct entry *entry, const char *word, unsigned port, unsigned workers)
+char *entry_text(const struct entry *entry, const char *text, const struct entry_fill *fill)
 {
-    char port_text[16];
-    char workers_text[16];
-    snprintf(port_text, sizeof port_text, "%u", port);
-    snprintf(workers_text, sizeof workers_text, "%u", workers);
+    char port[16];
+    char workers[16];
+    snprintf(port, sizeof port, "%u", fill->port);
+    snprintf(workers, sizeof workers, "%u", fill->workers);
     const struct {
         const char *name;
         const char *value;
-    } known[] = {{"{bin}", entry->binary},
-                 {"{dir}", entry->folder},
-                 {"{port}", port_text},
-                 {"{workers}", workers_text}};
+    } known[] = {{"{bin}", entry->binary}, {"{dir}", entry->folder}, {"{port}", port},
+                 {"{workers}", workers},   {"{tmp}", fill->tmp},     {"{config}", fill->config}};
+    const size_t count = sizeof known / sizeof known[0];
 
     char *filled = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&filled, &size);
-    while (*word != '\0') {
+    while (*text != '\0') {
         size_t i = 0;
-        while (i < 4 && strncmp(word, known[i].name, strlen(known[i].name)) != 0)
+        while (i < count && strncmp(text, known[i].name, strlen(known[i].name)) != 0)
             i++;
-        if (i < 4) {
+        if (i < count) {
             fputs(known[i].value, out);
-            word += strlen(known[i].name);
+            text += strlen(known[i].name);
         } else {
-            fputc(*word++, out);
+            fputc(*text++, out);
         }
     }
     fclose(out);
     return filled;
 }
 
-char **entry_argv(const struct entry *entry, const char *template, unsigned port, unsigned workers)
+char **entry_argv(const struct entry *entry, const char *template, const struct entry_fill *fill)
 {
     char **argv = mem_alloc(1, sizeof *argv);
     size_t count = 0;
     char *word;
     while ((word = entry_next_word(&template)) != NULL) {
         argv = mem_grow(argv, count + 2, sizeof *argv);
-        argv[count++] = fill(entry, word, port, workers);
+        argv[count++] = entry_text(entry, word, fill);
         argv[count] = NULL;
         free(word);
     }
@@ -69,7 +67,8 @@ char *entry_version(const struct entry *entry)
 {
     if (entry->version[0] == '\0')
         return NULL;
-    char **argv = entry_argv(entry, entry->version, 0, 1);
+    char **argv = entry_argv(entry, entry->version,
+                             &(struct entry_fill){.workers = 1, .tmp = "", .config = ""});
     struct server_start start = {.argv = argv, .folder = entry->folder, .cpu = -1};
     struct server *process;
     int status = server_start(&start, &process, NULL);

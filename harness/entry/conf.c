@@ -25,25 +25,16 @@ struct key {
     }
 /* status is kept in status_reason until it has been understood. */
 static const struct key keys[] = {
-    KEY(name, true),
-    KEY(title, true),
-    KEY(language, true),
-    KEY(library, true),
-    KEY(layer, true),
-    KEY(parser, false),
-    KEY(model, false),
-    KEY(tuning, false),
-    KEY(jit, false),
-    KEY(sources, false),
-    KEY(pkgs, false),
-    KEY(needs, false),
-    KEY(apt, false),
-    KEY(run, true),
-    KEY(version, false),
-    KEY(workloads, false),
-    {"status", offsetof(struct entry, status_reason), false},
-    KEY(waive, false),
-    KEY(notes, false),
+    KEY(name, true),       KEY(title, true),
+    KEY(language, true),   KEY(library, true),
+    KEY(layer, true),      KEY(parser, false),
+    KEY(model, false),     KEY(tuning, false),
+    KEY(jit, false),       KEY(config, false),
+    KEY(sources, false),   KEY(pkgs, false),
+    KEY(needs, false),     KEY(apt, false),
+    KEY(run, true),        KEY(version, false),
+    KEY(workloads, false), {"status", offsetof(struct entry, status_reason), false},
+    KEY(waive, false),     KEY(notes, false),
 };
 #define KEY_COUNT (sizeof keys / sizeof keys[0])
 
@@ -227,15 +218,28 @@ static int take_status(struct reader *reader)
     return 0;
 }
 
+static bool is_placeholder(const char *text)
+{
+    static const char *const known[] = {"{bin}",     "{dir}",    "{port}",
+                                        "{workers}", "{config}", "{tmp}"};
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (strncmp(text, known[i], strlen(known[i])) == 0)
+            return true;
+    return false;
+}
+
 static int check_placeholders(struct reader *reader, const char *text)
 {
     for (const char *open = strpbrk(text, "{}"); open != NULL; open = strpbrk(open, "{}")) {
         size_t size = strcspn(open, "} \t") + 1;
         if (strncmp(open, "{bin}", 5) == 0 && reader->entry->sources == NULL)
             return REFUSE(reader, "%s", "{bin} without sources: nothing is built");
-        if (strncmp(open, "{bin}", 5) != 0 && strncmp(open, "{dir}", 5) != 0 &&
-            strncmp(open, "{port}", 6) != 0 && strncmp(open, "{workers}", 9) != 0)
-            return REFUSE(reader, "unknown placeholder '%.*s'; known: {bin} {dir} {port} {workers}",
+        if (strncmp(open, "{config}", 8) == 0 && reader->entry->config == NULL)
+            return REFUSE(reader, "%s", "{config} without the key config: no file is made");
+        if (!is_placeholder(open))
+            return REFUSE(reader,
+                          "unknown placeholder '%.*s'; known: {bin} {dir} {port} {workers} "
+                          "{config} {tmp}",
                           size > 40 ? 40 : (int)size, open);
         open += size;
     }
@@ -250,10 +254,21 @@ static int check_template(struct reader *reader, const char *key, const char *te
     if (strpbrk(text, "'\"`") != NULL)
         return REFUSE(reader, "%s holds a quote; it is split on blanks and nothing else", key);
     int status = check_placeholders(reader, text);
-    if (status == 0 && needs_port && strstr(text, "{port}") == NULL)
+    if (status == 0 && needs_port && strstr(text, "{port}") == NULL &&
+        strstr(text, "{config}") == NULL)
         return REFUSE(reader, "%s has no {port}: the server could not be told where to listen",
                       key);
     return status;
+}
+
+/* A plain name within the folder: what the entry is lies there and nowhere else. */
+static int check_config(struct reader *reader)
+{
+    const char *config = reader->entry->config;
+    if (config == NULL || (config[0] != '/' && strstr(config, "..") == NULL))
+        return 0;
+    at_key(reader, "config");
+    return REFUSE(reader, "config '%s' is not a file within the entry's folder", config);
 }
 
 static int check_workloads(struct reader *reader)
@@ -308,6 +323,8 @@ static int check_all(struct reader *reader, const char *folder)
         status = check_tuning(reader);
     if (status == 0)
         status = take_status(reader);
+    if (status == 0)
+        status = check_config(reader);
     if (status == 0)
         status = check_template(reader, "run", reader->entry->run, true);
     if (status == 0)

@@ -16,8 +16,12 @@
  *   pkgs       pkg-config names, and -lNAME for a library without one
  *   needs      programs looked for on PATH, and files by their whole path
  *   apt        Debian packages that bring all of it
- *   run        argv template: words split on blanks, with {bin} {dir} {port} {workers};
- *              {port} is needed; quotes mean nothing and are an error              needed
+ *   run        argv template: words split on blanks, with {bin} {dir} {port} {workers}
+ *              {config} {tmp}; {port} is needed, here or in the config; quotes mean nothing and
+ *              are an error                                                       needed
+ *   config     a file of the folder, in which {dir} {port} {workers} {tmp} are filled in anew for
+ *              each start; {config} is the result's path, in {tmp}, an empty folder of the
+ *              server's own that is removed when it has ended
  *   version    argv template of a command that prints the version
  *   workloads  names of the workloads it takes part in; none: all
  *   status     active (where not given) | reference | broken: why
@@ -44,8 +48,8 @@ struct entry {
     char *name;   /* [a-z0-9][a-z0-9-]*, the folder's */
     char *folder; /* absolute path */
     char *title, *language, *library, *layer, *parser, *model, *tuning, *jit;
-    char *sources, *pkgs, *needs, *apt, *run, *workloads, *version, *notes,
-        *waive; /* "" where not given */
+    char *sources, *pkgs, *needs, *apt, *run, *workloads, *version, *notes, *waive,
+        *config; /* "" where not given */
     enum entry_status status;
     char *status_reason; /* for broken; else "" */
     char *binary;        /* <build>/servers/<name>, whether it exists or not */
@@ -70,10 +74,21 @@ void entry_list_free(struct entry_list *list);
  * 'libuv'? …") by edit distance (Levenshtein 1966), or all if none is near. */
 const struct entry *entry_find(const struct entry_list *list, const char *name, struct err *err);
 
-/* Splits the run (or version) template on blanks and fills {bin} {dir} {port} {workers}. A
- * NULL-terminated vector, free with entry_argv_free. */
-char **entry_argv(const struct entry *entry, const char *template, unsigned port, unsigned workers);
+/* What placeholders stand for in one start. */
+struct entry_fill {
+    unsigned port;
+    unsigned workers;
+    const char *tmp; /* "" where there is none */
+    const char *config;
+};
+
+/* Splits the run (or version) template on blanks and fills its placeholders. A NULL-terminated
+ * vector, free with entry_argv_free. */
+char **entry_argv(const struct entry *entry, const char *template, const struct entry_fill *fill);
 void entry_argv_free(char **argv);
+
+/* `text` with its placeholders filled and all else, other braces too, as it stands; free(). */
+char *entry_text(const struct entry *entry, const char *text, const struct entry_fill *fill);
 
 /* First line that the version template prints within 5 s, ending with status 0, or NULL; free().
  * Runs the program. */

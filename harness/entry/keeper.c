@@ -1,6 +1,7 @@
 #include "entry/keeper.h"
 
 #include "base/clock.h"
+#include "entry/scratch.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -373,5 +374,6 @@ void keeper_run(const struct keeper_setup *setup)
                             .signals = signals,
                             .server = server};
     watch(&keeper);
+    scratch_remove(setup->start->scratch);
     _exit(0);
 }

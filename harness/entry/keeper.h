@@ -65,6 +65,7 @@ struct server { /* the harness's side */
     int control;
     unsigned port;
     uint64_t started_ns;
+    char *scratch;                /* or NULL */
     struct keeper_report *report; /* shared mapping */
 };
 

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "entry/keeper.h"
 #include "entry/path.h"
+#include "entry/scratch.h"
 #include "host/usage.h"
 
 #include <errno.h>
@@ -135,6 +136,8 @@ static void free_server(struct server *server)
             continue;
     if (server->report != NULL)
         munmap(server->report, sizeof *server->report);
+    scratch_remove(server->scratch); /* where its keeper was killed and could not */
+    free(server->scratch);
     free(server);
 }
 
@@ -186,6 +189,7 @@ int server_start(const struct server_start *start, struct server **server, struc
     struct server *new = mem_alloc(1, sizeof *new);
     new->control = -1;
     new->port = start->port;
+    new->scratch = start->scratch != NULL ? mem_copy_string(start->scratch) : NULL;
     int status = launch(new, &setup, err);
     if (status == 0)
         *server = new;

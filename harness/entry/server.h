@@ -37,6 +37,7 @@ struct server_start {
     unsigned port;
     unsigned files;      /* RLIMIT_NOFILE at least; as near as the hard limit lets; 0: as it is */
     bool inherit_output; /* `serve`: output goes to the terminal */
+    const char *scratch; /* a folder to remove when the tree has ended, or NULL */
 };
 
 /* Returns when the program runs. -ENOENT, -EACCES … of execve(2), and -EINVAL for a CPU that can't

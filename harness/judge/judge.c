@@ -1,7 +1,7 @@
 #include "judge/judge.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "entry/server.h"
+#include "entry/launch.h"
 #include "judge/faults.h"
 
 #include <arpa/inet.h>
@@ -66,11 +66,8 @@ static int try_start(struct bench *b, struct err *err)
     int status = server_free_port(seed, &port, err);
     if (status != 0)
         return status;
-    char **argv = entry_argv(b->entry, b->entry->run, port, 1);
-    const struct server_start start = {
-        .argv = argv, .folder = b->entry->folder, .cpu = -1, .port = port, .files = FAULT_FILES};
-    status = server_start(&start, &b->server, err);
-    entry_argv_free(argv);
+    const struct entry_launch launch = {.port = port, .cpu = -1, .files = FAULT_FILES};
+    status = entry_launch(b->entry, &launch, &b->server, err);
     if (status != 0)
         return status;
     const struct http_expect any = {0};

@@ -1,6 +1,7 @@
 #include "trial/trial.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "entry/launch.h"
 #include "host/machine.h"
 #include "trial/gate.h"
 #include "trial/slice.h"
@@ -202,17 +203,12 @@ static int spawn(struct trial *trial, struct contender *c, struct err *err)
             workload_request(trial->plan->workload, c->port, &c->request, &c->request_bytes, err);
     if (status != 0)
         return status;
-    char **argv = entry_argv(c->entry, c->entry->run, c->port, 1);
-    const struct server_start start = {
-        .argv = argv,
-        .folder = c->entry->folder,
-        .cpu = trial->plan->cpus.server,
+    const struct entry_launch launch = {
         .port = c->port,
+        .cpu = trial->plan->cpus.server,
         .files = trial->plan->connections + IDLE_DESCRIPTORS,
     };
-    status = server_start(&start, &c->server, err);
-    entry_argv_free(argv);
-    return status;
+    return entry_launch(c->entry, &launch, &c->server, err);
 }
 
 /* Starts, checks and warms one server. A server's failure is noted; the return value is the

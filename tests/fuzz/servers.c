@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "entry/entry.h"
-#include "entry/server.h"
+#include "entry/launch.h"
 #include "host/usage.h"
 #include "judge/page.h"
 #include "judge/script.h"
@@ -328,11 +328,8 @@ static int start(const struct entry *entry, uint64_t seed, struct fuzz *f, struc
     uint64_t took_ns;
     if (server_free_port(seed, &port, err) != 0)
         return -1;
-    char **argv = entry_argv(entry, entry->run, port, 1);
-    const struct server_start how = {
-        .argv = argv, .folder = entry->folder, .cpu = -1, .port = port};
-    int status = server_start(&how, &f->server, err);
-    entry_argv_free(argv);
+    const struct entry_launch launch = {.port = port, .cpu = -1};
+    int status = entry_launch(entry, &launch, &f->server, err);
     if (status != 0)
         return status;
     const struct http_expect any = {0};

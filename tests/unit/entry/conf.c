@@ -30,7 +30,7 @@ struct refusal {
 static const struct refusal refusals[] = {
     {"unknown key", GOOD RUN "colour = red\n", 0,
      AT(8, "unknown key 'colour'; known keys: name title language library layer parser model "
-           "tuning jit sources pkgs needs apt run version workloads status waive notes")},
+           "tuning jit config sources pkgs needs apt run version workloads status waive notes")},
     {"upper case key", "Name = x\n" RUN, 0, AT(1, "unknown key 'Name'; known keys: ")},
     {"make's other assignments", GOOD "pkgs += a\n" RUN, 0, AT(6, "unknown key 'pkgs +'; ")},
     {"dollar", GOOD "notes = $(shell id)\n" RUN, 0,
@@ -70,7 +70,14 @@ static const struct refusal refusals[] = {
     {"bad tuning", GOOD RUN "tuning = stocked\n", 0,
      AT(8, "tuning 'stocked' is neither 'stock' nor 'tuned', with ': why' after it")},
     {"unknown placeholder", GOOD "sources = a.c\nrun = {bin} {prot} {port}\n", 0,
-     AT(7, "unknown placeholder '{prot}'; known: {bin} {dir} {port} {workers}")},
+     AT(7, "unknown placeholder '{prot}'; known: {bin} {dir} {port} {workers} "
+           "{config} {tmp}")},
+    {"a config's path without one", GOOD "run = x {config}\n", 0,
+     AT(6, "{config} without the key config: no file is made")},
+    {"a config elsewhere", GOOD RUN "config = ../x.in\n", 0,
+     AT(8, "config '../x.in' is not a file within the entry's folder")},
+    {"a config by its whole path", GOOD RUN "config = /etc/x\n", 0,
+     AT(8, "config '/etc/x' is not a file within the entry's folder")},
     {"unclosed placeholder", GOOD "sources = a.c\nrun = {bin} {port\n", 0,
      AT(7, "unknown placeholder '{port'; known: ")},
     {"stray brace", GOOD "sources = a.c\nrun = {bin} {port} }\n", 0,
@@ -150,6 +157,7 @@ static void all_keys_are_read(void **state)
                  "model = a = b\n"
                  "tuning = tuned: for speed\n"
                  "jit = X9\n"
+                 "config = x.in\n"
                  "sources = main.c ../common/a.c\n"
                  "pkgs = x -ly\n"
                  "needs = sh\n"
@@ -173,6 +181,7 @@ static void all_keys_are_read(void **state)
     assert_string_equal(x->model, "a = b");
     assert_string_equal(x->tuning, "tuned: for speed");
     assert_string_equal(x->jit, "X9");
+    assert_string_equal(x->config, "x.in");
     assert_string_equal(x->sources, "main.c ../common/a.c");
     assert_string_equal(x->pkgs, "x -ly");
     assert_string_equal(x->needs, "sh");
@@ -185,7 +194,8 @@ static void all_keys_are_read(void **state)
     assert_string_equal(x->binary, "/build/servers/x");
     assert_string_equal(x->folder + strlen(root), "/servers/x");
 
-    char **argv = entry_argv(x, x->run, 8080, 4);
+    char **argv = entry_argv(
+        x, x->run, &(struct entry_fill){.port = 8080, .workers = 4, .tmp = "/t", .config = "/t/c"});
     char files[600];
     snprintf(files, sizeof files, "%s/a:%s/b", x->folder, x->folder);
     assert_string_equal(argv[0], "/build/servers/x");

@@ -1,0 +1,91 @@
+#include "entry/launch.h"
+
+#include "base/mem.h"
+#include "entry/scratch.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CONFIG_MAX_BYTES = 1 << 20 };
+
+static int read_config(const char *path, char **text, struct err *err)
+{
+    FILE *file = fopen(path, "re");
+    if (file == NULL)
+        return err_set(err, errno, "cannot read %s: %s", path, strerror(errno));
+    *text = mem_alloc(CONFIG_MAX_BYTES + 1, 1);
+    size_t got = fread(*text, 1, CONFIG_MAX_BYTES + 1, file);
+    int code = ferror(file) ? EIO : got > CONFIG_MAX_BYTES ? EFBIG : 0;
+    fclose(file);
+    if (code == 0)
+        return 0;
+    free(*text);
+    return err_set(err, code, "cannot read %s: %s", path, strerror(code));
+}
+
+static int write_config(const char *path, const char *text, struct err *err)
+{
+    FILE *file = fopen(path, "wxe");
+    bool written = file != NULL && fputs(text, file) != EOF;
+    int code = errno;
+    if (file != NULL && fclose(file) != 0) {
+        written = false;
+        code = errno;
+    }
+    return written ? 0 : err_set(err, code, "cannot write %s: %s", path, strerror(code));
+}
+
+static int make_config(const struct entry *entry, const struct entry_fill *fill, struct err *err)
+{
+    char *template = NULL;
+    char *path = mem_format("%s/%s", entry->folder, entry->config);
+    int status = read_config(path, &template, err);
+    free(path);
+    if (status != 0)
+        return status;
+    char *text = entry_text(entry, template, fill);
+    status = write_config(fill->config, text, err);
+    free(text);
+    free(template);
+    return status;
+}
+
+static bool wants_scratch(const struct entry *entry)
+{
+    return entry->config[0] != '\0' || strstr(entry->run, "{tmp}") != NULL;
+}
+
+int entry_launch(const struct entry *entry, const struct entry_launch *launch,
+                 struct server **server, struct err *err)
+{
+    char *tmp = NULL;
+    int status = wants_scratch(entry) ? scratch_make(&tmp, err) : 0;
+    if (status != 0)
+        return status;
+    char *config = mem_format("%s/config", tmp != NULL ? tmp : "");
+    const struct entry_fill fill = {.port = launch->port,
+                                    .workers = launch->workers > 0 ? launch->workers : 1,
+                                    .tmp = tmp != NULL ? tmp : "",
+                                    .config = config};
+    if (entry->config[0] != '\0')
+        status = make_config(entry, &fill, err);
+    if (status == 0) {
+        char **argv = entry_argv(entry, entry->run, &fill);
+        const struct server_start start = {.argv = argv,
+                                           .folder = entry->folder,
+                                           .cpu = launch->cpu,
+                                           .port = launch->port,
+                                           .files = launch->files,
+                                           .inherit_output = launch->inherit_output,
+                                           .scratch = tmp};
+        status = server_start(&start, server, err);
+        entry_argv_free(argv);
+    }
+    if (status != 0)
+        scratch_remove(tmp);
+    free(config);
+    free(tmp);
+    return status;
+}

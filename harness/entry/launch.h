@@ -1,0 +1,23 @@
+/* Starting an entry: its argv filled, its config made for the port, in a folder of its own that is
+ * removed when the server has ended (entry/server.h).
+ */
+#ifndef ENTRY_LAUNCH_H
+#define ENTRY_LAUNCH_H
+
+#include "entry/entry.h"
+#include "entry/server.h"
+
+struct entry_launch {
+    unsigned port;
+    unsigned workers; /* 0 counts as 1 */
+    int cpu;          /* the rest as in struct server_start */
+    unsigned files;
+    bool inherit_output;
+};
+
+/* server_start() for `entry`. Its errors, and those of reading the config and of making the folder.
+ */
+int entry_launch(const struct entry *entry, const struct entry_launch *launch,
+                 struct server **server, struct err *err);
+
+#endif
