@@ -219,6 +219,8 @@ static void print_tap(const char *name, const struct judge_report *report)
             printf(" # todo waived: %s", r->waiver);
         else if (!right && !r->page->gate)
             printf(" # todo does not gate");
+        else if (right && r->waiver != NULL)
+            printf(" (passes: its waiver is not needed)");
         putchar('\n');
         if (r->outcome.sent != NULL)
             printf("#   sent: %s\n#   expected: %s (%s)\n#   came: %s\n#   %s\n", r->outcome.sent,

@@ -288,12 +288,17 @@ static bool is_case(const char *text)
 
 static int check_waive(struct reader *reader)
 {
+    bool seen['Z' - 'A' + 1][100] = {{false}};
     const char *text = reader->entry->waive;
     at_key(reader, "waive");
     while (text != NULL) {
         text += strspn(text, " \t");
         if (!is_case(text) || strspn(text + 4, " \t") == strcspn(text + 4, ";"))
             return REFUSE(reader, "waive '%.40s' is not of the form CASE: WHY; CASE: WHY", text);
+        bool *twice = &seen[text[0] - 'A'][(text[1] - '0') * 10 + text[2] - '0'];
+        if (*twice)
+            return REFUSE(reader, "%.3s is waived twice", text);
+        *twice = true;
         text = strchr(text, ';');
         text += text != NULL;
     }
@@ -309,6 +314,8 @@ char *entry_next_waiver(const char **at, char id[ENTRY_CASE_BYTES])
     start += ENTRY_CASE_BYTES + strspn(start + ENTRY_CASE_BYTES, " \t");
     size_t size = strcspn(start, ";");
     *at = start + size;
+    while (size > 0 && (start[size - 1] == ' ' || start[size - 1] == '\t'))
+        size--;
     return mem_format("%.*s", (int)size, start);
 }
 

@@ -486,9 +486,11 @@ static int read_head_line(const struct reader *r, char *line, unsigned *given)
     }
     if (strcmp(key, "slow") == 0)
         return read_yes(r, value, &r->page->slow);
+    if (strcmp(key, "load") == 0)
+        return read_yes(r, value, &r->page->load);
     bool source = strcmp(key, "source") == 0;
     if (!source && strcmp(key, "fault") != 0)
-        return REFUSE(r, "unknown key '%.40s'; known: level source gate slow fault", key);
+        return REFUSE(r, "unknown key '%.40s'; known: level source gate slow load fault", key);
     *given |= source ? HEAD_SOURCE : 0;
     char **text = source ? &r->page->source : &r->page->fault;
     if (*text != NULL)
@@ -566,6 +568,8 @@ static int check_page(struct reader *r, unsigned given)
         return REFUSE(r, "the page has no prose that says why");
     if (page->fault == NULL && page->count == 0)
         return REFUSE(r, "the page sends nothing and names no fault");
+    if (page->load && page->fault != NULL)
+        return REFUSE(r, "a fault can't be carried out beside load");
     for (size_t i = 0; i < page->count; i++)
         if (check_variant(r, &page->variants[i]) != 0)
             return -EINVAL;

@@ -8,6 +8,7 @@
  *   - source: RFC 9112 9.6
  *   - gate: yes                   no: it counts for the score only
  *   - slow: yes                   left out unless asked for; not needed
+ *   - load: yes                   carried out again beside the load of a run; not needed
  *   - fault: resets               the case is compiled (faults.h): no blocks follow; not needed
  *
  *   Prose. Its first paragraph is quoted when a server falls short.
@@ -181,7 +182,7 @@ struct page {
     char *fault; /* name of a compiled case, or NULL */
     char *why;   /* the first paragraph, on one line */
     enum page_level level;
-    bool gate, slow;
+    bool gate, slow, load;
     struct page_variant *variants;
     size_t count;
 };

@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "entry/launch.h"
 #include "host/machine.h"
+#include "trial/beside.h"
 #include "trial/gate.h"
 #include "trial/slice.h"
 #include "trial/warm.h"
@@ -211,6 +212,28 @@ static int spawn(struct trial *trial, struct contender *c, struct err *err)
     return entry_launch(c->entry, &launch, &c->server, err);
 }
 
+/* Loads the server until it is steady, with conversations of other shapes beside the load.
+ * -EPROTO with the reason for a wrong answer. */
+static int warm_up(struct trial *trial, struct contender *c, struct warm *warm,
+                   unsigned *conversations, struct err *err)
+{
+    char why[1024];
+    const struct host_cpu_plan *cpus = &trial->plan->cpus;
+    struct slice_target target = target_of(c);
+    struct beside *beside = NULL;
+    if (c->entry->status != ENTRY_REFERENCE)
+        beside = beside_start(trial->options->pages, c->entry, c->port,
+                              cpus->hammer_count > 0 ? cpus->hammer[0] : -1,
+                              trial->plan->seed + trial->boot);
+    int status =
+        warm_until_steady(trial->plan, &target, c->entry->jit[0] != '\0' ? WARM_JIT_ANSWERS : 0,
+                          trial->options->stop, trial->slice, warm, err);
+    bool over = status != 0 || stopped(trial);
+    if (!beside_end(beside, over, conversations, why, sizeof why) && !over)
+        return err_set(err, EPROTO, "beside the load: %s", why);
+    return status;
+}
+
 /* Starts, checks and warms one server. A server's failure is noted; the return value is the
  * harness's own. */
 static int bring_up(struct trial *trial, struct contender *c, struct err *err)
@@ -231,20 +254,18 @@ static int bring_up(struct trial *trial, struct contender *c, struct err *err)
         return fail_contender(trial, c, why.text, err);
 
     tell(trial, "warming", c->entry->name);
-    struct slice_target target = target_of(c);
-    int unsound =
-        warm_until_steady(trial->plan, &target, c->entry->jit[0] != '\0' ? WARM_JIT_ANSWERS : 0,
-                          trial->options->stop, trial->slice, &warm, &why);
+    unsigned conversations = 0;
+    int unsound = warm_up(trial, c, &warm, &conversations, &why);
     if (stopped(trial))
         return 0;
     if (unsound != 0)
         return fail_because(trial, c, "warming up", why.text, err);
     json_t *line = line_for(trial, "boot", c->entry);
     json_object_update_new(
-        line, json_pack("{s:I, s:I, s:i, s:b, s:f, s:f}", "ready_ns", (json_int_t)ready_ns,
+        line, json_pack("{s:I, s:I, s:i, s:b, s:f, s:f, s:i}", "ready_ns", (json_int_t)ready_ns,
                         "warm_ns", (json_int_t)warm.took_ns, "warm_windows", (int)warm.windows,
                         "warm_steady", warm.steady, "warm_first_cpu_ns", warm.first_cpu_ns,
-                        "warm_last_cpu_ns", warm.last_cpu_ns));
+                        "warm_last_cpu_ns", warm.last_cpu_ns, "conversations", (int)conversations));
     falls_idle(c);
     return note(trial, line, err);
 }

@@ -25,7 +25,9 @@ enum {
     TURN_MAX_MS = 250,
 };
 
-static struct MHD_Daemon *daemon_running;
+/* Volatile, so that it stands in memory to the end: a leak checker then tells what the library
+ * still holds from what it has lost. */
+static struct MHD_Daemon *volatile daemon_running;
 static struct MHD_Response *hello;
 static struct MHD_Response *not_found;
 static struct MHD_Response *bad_request;

@@ -84,12 +84,27 @@ exits "waived: exit status 0" 0
 has "waived: said so, with the reason" "$tmp/out" 'waiver +a library bug, number 7$'
 show check yes --case F05 --seed 3
 has "a waiver that is not needed is named" "$tmp/out" 'F05 passes: its waiver is not needed'
+show check yes --case F05 --case E02 --seed 3 --format tap
+exits "waived, in TAP: exit status 0" 0
+has "waived, in TAP: to do, with the reason" "$tmp/out" \
+    '^not ok 1 - yes E02 .* # todo waived: a library bug, number 7$'
+has "TAP: a waiver that is not needed is named" "$tmp/out" \
+    '^ok 2 - yes F05 .*\(passes: its waiver is not needed\)$'
+show check yes --case F05 --case E02 --seed 3 --format json
+json "JSON: the verdicts, with both waivers" "$tmp/out" \
+    '[.subjects[0].cases[] | [.id, .verdict, .waiver]] ==
+     [["E02", "waived", "a library bug, number 7"], ["F05", "noted", "another"]] or
+     [.subjects[0].cases[] | [.id, .verdict, .waiver]] ==
+     [["E02", "waived", "a library bug, number 7"], ["F05", "passed", "another"]]'
+json "JSON: what is waived is counted, and is not passed" "$tmp/out" \
+    '.subjects[0] | .waived == 1 and .passed == 1 and .total == 2 and .gate_failed == 0'
 echo 'waive = E02' >"$tmp/bad" && sed -i 's/^waive.*/waive = E02/' "$root/servers/yes/entry.conf"
 show check plain --case A01
 exits "a waiver without a reason: refused" 1
 has "a waiver without a reason: file and line" "$tmp/err" 'servers/yes/entry\.conf:10: waive'
 sed -i 's/^waive.*/waive = Q99: no such case/' "$root/servers/yes/entry.conf"
 show check yes --case A01
+exits "a waiver of no case: failed" 1
 has "a waiver of no case: named" "$tmp/err" 'waives Q99, which is no case'
 sed -i '/^waive/d' "$root/servers/yes/entry.conf"
 

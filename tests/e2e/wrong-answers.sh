@@ -59,4 +59,21 @@ cp "$tmp/out" "$tmp/run.json"
 exits "a server that drops pipelined requests: exit status" 1
 failed drops 'B0?.*expected 200 hello as-often, but nothing came'
 row "beside it the right server is ranked" "$tmp/out" plain '.status == "ranked"'
+
+# Right when asked alone, and wrong once busy in shapes that the load does not have: bodies, and
+# requests cut in the middle. Conversations beside the warming load find it.
+cp "$repository/tests/contract/B11.md" "$root/tests/contract/"
+entry body-blind body-blind-after 250
+entry cut-blind cut-blind-after 250
+show run plain body-blind cut-blind -c 8 $brief --format json
+cp "$tmp/out" "$tmp/run.json"
+exits "wrong in other shapes under load: exit status" 1
+failed body-blind 'warming up: beside the load: B11, .*bod(y|ies)'
+failed cut-blind 'warming up: beside the load: B11, .*cut'
+row "beside them the right server is ranked" "$tmp/run.json" plain '.status == "ranked"'
+json "a boot records how many conversations went well beside the load" \
+    <(grep -h '"type":"boot"' "$root"/results/*/slices.jsonl | tail -n 1) '.entry == "plain" and .conversations >= 6'
+echo 'waive = B11: for this test' >>"$root/servers/body-blind/entry.conf"
+show run body-blind -c 8 $brief --format json
+row "what is waived is not looked for beside the load" "$tmp/out" body-blind '.status != "failed"'
 nothing_left "nothing is left behind"

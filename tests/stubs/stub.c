@@ -90,7 +90,8 @@ static uint64_t number[NUMBERS_MAX];
 static uint64_t requests; /* answered so far, the present one included */
 static uint64_t late_ms;  /* every answer so late */
 static bool freeze_date, body_waits = true, one_a_read, accept_all, canned;
-static bool listening = true; /* false for a moment after descriptors ran out */
+static bool body_blind, cut_blind; /* once number[0] answers were given */
+static bool listening = true;      /* false for a moment after descriptors ran out */
 static int epoll_fd, listen_fd, hold_fd, tick_fd;
 static struct connection *first_held, *last_held;
 
@@ -430,6 +431,16 @@ static void start_drops_pipelined(void)
     one_a_read = true;
 }
 
+static void start_body_blind(void)
+{
+    body_blind = true;
+}
+
+static void start_cut_blind(void)
+{
+    cut_blind = true;
+}
+
 static void start_answers_early(void)
 {
     body_waits = false;
@@ -482,6 +493,10 @@ static const struct mode modes[] = {
     {"no-keepalive", 0, NULL, answer_no_keepalive, NULL, "says close and closes each time"},
     {"no-echo-10", 0, NULL, answer_no_echo_10, NULL, "HTTP/1.0 kept open without a word"},
     {"drops-pipelined", 0, start_drops_pipelined, answer_plain, NULL, "one answer a read"},
+    {"body-blind-after", 1, start_body_blind, answer_plain, NULL,
+     "N: after N answers takes bodies for requests"},
+    {"cut-blind-after", 1, start_cut_blind, answer_plain, NULL,
+     "N: after N answers throws away what a read leaves cut"},
     {"answers-early", 0, start_answers_early, answer_plain, NULL, "answers before the body came"},
     {"canned", 0, start_canned, answer_plain, NULL, "a canned answer a read, nothing parsed"},
     {"always-200", 0, start_accepts_all, answer_plain, NULL, "200 to every path, fault and error"},
@@ -821,6 +836,8 @@ static bool connection_step(struct connection *c)
         refuse(c, refused);
         return false;
     }
+    if (body_blind && requests >= number[0])
+        r.body_bytes = r.chunked = 0;
     if (!body_is_whole(c, &r, head_bytes, &body_bytes))
         return false;
     r.root = r.root || accept_all;
@@ -845,6 +862,8 @@ static void connection_go_on(struct connection *c)
     } while (c->fd >= 0 && c->in_bytes && !c->out_bytes && connection_step(c));
     if (c->finishing)
         c->in_bytes = 0; /* what a refused client sends on is read and thrown away, up to its end */
+    if (cut_blind && requests >= number[0] && !c->out_bytes)
+        c->in_bytes = 0;
     if (c->fd >= 0 && c->eof && !c->out_bytes && !c->held)
         connection_close(c);
     if (c->fd >= 0)

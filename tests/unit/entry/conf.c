@@ -92,6 +92,18 @@ static const struct refusal refusals[] = {
      AT(6, "run holds a quote; it is split on blanks and nothing else")},
     {"bad workloads", GOOD RUN "workloads = hello,close\n", 0,
      AT(8, "workloads 'hello,close' may hold names of a-z, 0-9 and -, split on blanks")},
+    {"waiver without why", GOOD RUN "waive = G03\n", 0,
+     AT(8, "waive 'G03' is not of the form CASE: WHY; CASE: WHY")},
+    {"waiver with a blank why", GOOD RUN "waive = G03: \t; F05: b\n", 0,
+     AT(8, "waive 'G03: \t; F05: b' is not of the form CASE: WHY; CASE: WHY")},
+    {"waiver in small letters", GOOD RUN "waive = g03: a\n", 0, AT(8, "waive 'g03: a' is not ")},
+    {"waiver of another form", GOOD RUN "waive = A01: a; G3: b\n", 0,
+     AT(8, "waive 'G3: b' is not ")},
+    {"waiver of two cases for one why", GOOD RUN "waive = A01 A02: a\n", 0,
+     AT(8, "waive 'A01 A02: a' is not ")},
+    {"waiver that ends in a semicolon", GOOD RUN "waive = A01: a;\n", 0, AT(8, "waive '' is not ")},
+    {"one case waived twice", GOOD RUN "waive = A01: a; F05: b; A01: c\n", 0,
+     AT(8, "A01 is waived twice")},
 };
 
 #define REFUSALS (sizeof refusals / sizeof refusals[0])
@@ -222,6 +234,32 @@ static void what_is_not_given_is_empty(void **state)
     assert_true(list.items[0].ready);
     entry_list_free(&list);
     entry_list_free(&list); /* again does no harm */
+    folder_remove(root);
+}
+
+static void waivers_are_read_one_by_one(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *id, *why;
+    } expected[] = {{"G03", "a bug: number 7"}, {"F05", "b"}, {"A01", "c, d"}};
+    char *root = folder_make();
+    folder_print(root, "servers/x/entry.conf",
+                 GOOD RUN "waive = G03:  a bug: number 7 \t;F05:b ;  A01: c, d\n");
+    struct entry_list list;
+    struct err err = {0};
+    char id[ENTRY_CASE_BYTES];
+    assert_int_equal(entry_list_read(root, "/build", &list, &err), 0);
+    const char *at = list.items[0].waive;
+    for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
+        char *why = entry_next_waiver(&at, id);
+        assert_non_null(why);
+        assert_string_equal(id, expected[i].id);
+        assert_string_equal(why, expected[i].why);
+        free(why);
+    }
+    assert_null(entry_next_waiver(&at, id));
+    entry_list_free(&list);
     folder_remove(root);
 }
 
@@ -395,6 +433,7 @@ int main(void)
         cmocka_unit_test(a_folder_in_its_place_is_refused),
         cmocka_unit_test(all_keys_are_read),
         cmocka_unit_test(what_is_not_given_is_empty),
+        cmocka_unit_test(waivers_are_read_one_by_one),
         cmocka_unit_test(folders_without_a_manifest_are_skipped),
         cmocka_unit_test(what_is_missing_is_named),
         cmocka_unit_test(the_nearest_name_is_suggested),

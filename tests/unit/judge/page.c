@@ -49,14 +49,20 @@ static void test_head(void **state)
     assert_int_equal(page.level, PAGE_MUST);
     assert_true(page.gate);
     assert_false(page.slow);
+    assert_false(page.load);
     assert_int_equal(page.count, 1);
     assert_string_equal(page.variants[0].title, "a title");
     page_free(&page);
     page = read_good(
         "# Z01: t\n- level: ROBUST\n- source: s\n- gate: no\n- slow: yes\n- fault: resets\nWhy.\n");
     assert_string_equal(page.fault, "resets");
+    assert_false(page.load);
     assert_true(page.slow);
     assert_false(page.gate);
+    page_free(&page);
+    page = read_good(
+        "# Z01: t\n- level: MUST\n- source: s\n- gate: yes\n- load: yes\nWhy.\n" SEND EXPECT);
+    assert_true(page.load);
     page_free(&page);
 }
 
@@ -224,6 +230,8 @@ static void test_mistakes(void **state)
         {"# Z01: t\n- fault: none\n", 2, "unknown fault"},
         {"# Z01: t\n- source: a\n- source: b\n", 3, "given again"},
         {"# Z01: t\n- level: MUST\nWhy.\n" SEND EXPECT, 10, "needs"},
+        {"# Z01: t\n- level: MUST\n- source: s\n- gate: yes\n- load: yes\n- fault: resets\nWhy.\n",
+         7, "beside load"},
         {HEAD, 11, "sends nothing"},
         {HEAD SEND, 12, "does not end with what is expected"},
         {HEAD "```sned\n```\n", 12, "```sned"},
