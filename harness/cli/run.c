@@ -36,6 +36,8 @@ static const char usage[] =
     "recorded)\n"
     "      --engine NAME      of the load generator: auto, epoll, io_uring (default: auto)\n"
     "      --server-cpu N     core for the servers (default: chosen)\n"
+    "      --hammer-burn TIME for calibration: the load generator spins so long before each "
+    "request\n"
     "      --results DIR      where the record goes (default: results/)\n"
     "      --resume DIR       go on with an interrupted run\n"
     "      --format NAME      table, json, markdown, csv (default: table)\n"
@@ -64,6 +66,7 @@ struct flags {
     bool seed_given;
     bool quick;
     enum hammer_engine engine;
+    uint64_t burn_ns;
     int server_cpu;
     bool plan_given; /* a flag that a resumed run can't take */
 };
@@ -104,6 +107,7 @@ enum {
     SEED,
     ENGINE,
     SERVER_CPU,
+    HAMMER_BURN,
     RESULTS,
     RESUME,
     FORMAT,
@@ -119,6 +123,7 @@ static const struct option long_options[] = {{"workload", required_argument, NUL
                                              {"seed", required_argument, NULL, SEED},
                                              {"engine", required_argument, NULL, ENGINE},
                                              {"server-cpu", required_argument, NULL, SERVER_CPU},
+                                             {"hammer-burn", required_argument, NULL, HAMMER_BURN},
                                              {"results", required_argument, NULL, RESULTS},
                                              {"resume", required_argument, NULL, RESUME},
                                              {"format", required_argument, NULL, FORMAT},
@@ -155,6 +160,8 @@ static int take_flag(struct flags *flags, int option)
             return -1;
         flags->server_cpu = (int)number;
         return 0;
+    case HAMMER_BURN:
+        return cli_parse_duration_ns("run", "--hammer-burn", optarg, &flags->burn_ns);
     case RESULTS:
         flags->results = optarg;
         return 0;
@@ -206,6 +213,7 @@ static int make_plan(const struct flags *flags, size_t entries, struct plan *pla
     plan->ready_ns = 10 * NS_PER_S;
     plan->warm_max_ns = 5 * NS_PER_S;
     plan->engine = flags->engine;
+    plan->burn_ns = flags->burn_ns;
     plan->boots = flags->quick ? QUICK_BOOTS : DEFAULT_BOOTS;
     plan->boots = flags->boots > 0 ? (unsigned)flags->boots : boots_that_fit(plan, entries);
     uint64_t least_ns =

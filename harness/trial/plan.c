@@ -19,7 +19,7 @@ json_t *plan_to_json(const struct plan *plan)
     json_t *hammer_cpus = json_array();
     for (int i = 0; i < plan->cpus.hammer_count; i++)
         json_array_append_new(hammer_cpus, json_integer(plan->cpus.hammer[i]));
-    return json_pack(
+    json_t *json = json_pack(
         "{s:s, s:s, s:i, s:i, s:b, s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:i, s:o, s:i, "
         "s:b, s:b}",
         "workload", plan->workload->name, "summary", plan->workload->summary, "connections",
@@ -31,6 +31,9 @@ json_t *plan_to_json(const struct plan *plan)
         "engine", hammer_engine_name(plan->engine), "server_cpu", plan->cpus.server, "hammer_cpus",
         hammer_cpus, "cpus_allowed", plan->cpus.allowed_count, "one_cpu", plan->cpus.shared,
         "smt_siblings", plan->cpus.siblings);
+    if (plan->burn_ns > 0)
+        json_object_set_new(json, "burn_ns", json_integer((json_int_t)plan->burn_ns));
+    return json;
 }
 
 static enum hammer_engine engine_of(const char *name)
@@ -52,7 +55,8 @@ static bool in_range(const struct plan *plan, size_t hammer_cpus)
             return false;
     return plan->connections >= 1 && plan->connections <= HAMMER_CONNECTIONS_MAX &&
            plan->boots >= 1 && plan->boots <= PLAN_BOOTS_MAX && plan->settle_ns <= most_ns &&
-           plan->warm_max_ns <= most_ns && hammer_cpus >= 1 && hammer_cpus <= HOST_HAMMERS_MAX;
+           plan->warm_max_ns <= most_ns && plan->burn_ns <= most_ns && hammer_cpus >= 1 &&
+           hammer_cpus <= HOST_HAMMERS_MAX;
 }
 
 int plan_from_json(const json_t *json, struct plan *plan, struct err *err)
@@ -87,6 +91,7 @@ int plan_from_json(const json_t *json, struct plan *plan, struct err *err)
     plan->ready_ns = (uint64_t)ready;
     plan->warm_max_ns = (uint64_t)warm;
     plan->engine = engine_of(engine);
+    plan->burn_ns = (uint64_t)json_integer_value(json_object_get(json, "burn_ns"));
     plan->cpus.shared = shared != 0;
     plan->cpus.siblings = siblings != 0;
     if (!in_range(plan, json_array_size(hammer_cpus)))

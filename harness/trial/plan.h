@@ -24,6 +24,7 @@ struct plan {
     uint64_t ready_ns;    /* for a server to answer rightly the first time */
     uint64_t warm_max_ns; /* of load before the first block of a boot */
     enum hammer_engine engine;
+    uint64_t burn_ns; /* of the load generator before each request; for calibration alone */
     struct host_cpu_plan cpus;
 };
 
