@@ -26,6 +26,7 @@ static const char usage[] =
     "always measured as well.\n"
     "  -w, --workload NAME    %s (default: hello)\n"
     "  -c, --connections N    connections kept open, 1 to 20000 (default: the workload's, 64)\n"
+    "  -t, --threads N        of the load generator, each on a core of its own (default: 1)\n"
     "      --quick            3 boots in 25 s, only the cases that gate: a first look\n"
     "      --boots N          fresh starts of every entry, 1 to 1000 (default: 12)\n"
     "      --budget TIME      of measuring, all in all (default: 175s)\n"
@@ -58,7 +59,8 @@ struct flags {
     const char *resume;
     enum cli_view view;
     uint64_t connections; /* 0: the workload's */
-    uint64_t boots;       /* 0: as many as the budget has room for, up to the default */
+    uint64_t threads;
+    uint64_t boots; /* 0: as many as the budget has room for, up to the default */
     uint64_t budget_ns;
     uint64_t slice_ns; /* 0: from the connections */
     uint64_t timeout_ns;
@@ -116,6 +118,7 @@ enum {
 
 static const struct option long_options[] = {{"workload", required_argument, NULL, 'w'},
                                              {"connections", required_argument, NULL, 'c'},
+                                             {"threads", required_argument, NULL, 't'},
                                              {"boots", required_argument, NULL, BOOTS},
                                              {"budget", required_argument, NULL, BUDGET},
                                              {"slice", required_argument, NULL, SLICE},
@@ -142,6 +145,8 @@ static int take_flag(struct flags *flags, int option)
         return 0;
     case 'c':
         return cli_parse_number("run", "-c", optarg, 1, CONNECTIONS_MOST, &flags->connections);
+    case 't':
+        return cli_parse_number("run", "-t", optarg, 1, HOST_HAMMERS_MAX, &flags->threads);
     case BOOTS:
         return cli_parse_number("run", "--boots", optarg, 1, PLAN_BOOTS_MAX, &flags->boots);
     case BUDGET:
@@ -196,7 +201,7 @@ static int make_plan(const struct flags *flags, size_t entries, struct plan *pla
     plan->workload = workload_find(flags->workload, err);
     if (plan->workload == NULL)
         return -1;
-    if (host_cpu_plan(flags->server_cpu, 1, &plan->cpus, err) != 0)
+    if (host_cpu_plan(flags->server_cpu, (int)flags->threads, &plan->cpus, err) != 0)
         return -1;
     if (getrandom(&random_seed, sizeof random_seed, 0) != (ssize_t)sizeof random_seed)
         random_seed = (uint32_t)clock_now_ns();
@@ -478,12 +483,15 @@ static int go_on(const struct flags *flags, const struct entry_list *list,
 
 int cli_run(const struct cli *cli, int argc, char **argv)
 {
-    struct flags flags = {
-        .workload = "hello", .server_cpu = -1, .timeout_ns = 2 * NS_PER_S, .view = CLI_VIEW_TABLE};
+    struct flags flags = {.workload = "hello",
+                          .threads = 1,
+                          .server_cpu = -1,
+                          .timeout_ns = 2 * NS_PER_S,
+                          .view = CLI_VIEW_TABLE};
     struct entry_list list;
     struct err err;
     int option;
-    while ((option = cli_next_option(argc, argv, ":w:c:h", long_options)) != -1) {
+    while ((option = cli_next_option(argc, argv, ":w:c:t:h", long_options)) != -1) {
         if (option == 'h') {
             printf(usage, workload_names());
             return CLI_OK;

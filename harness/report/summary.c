@@ -1,28 +1,24 @@
 #include "report/summary.h"
 #include "base/mem.h"
+#include "host/perf.h"
 #include "record/latency.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { DRAWS = 4000 };
 static const double confidence = 0.95;
-
-/* Below this share of its core a server was not the limit; above these a row was disturbed. */
-static const double saturated = 0.90;
-static const double hammer_full = 0.95;
-static const double disturbed = 0.05;
 
 /* Sums over an entry's slices. */
 struct sums {
     double valid, bytes, window_ns, errors;
     double cpu_ns, cpu_valid, cpu_window_ns; /* of slices whose usage is known */
     double user_ticks, system_ticks;
-    double hammer_ns;
-    double busy_ticks, steal_ticks, core_ticks; /* both cores */
+    double switches;
+    double counted[HOST_PERF_COUNTERS], counted_valid[HOST_PERF_COUNTERS]; /* cost lines */
+    struct evidence_sums evidence;
     double idle_ns, idle_cpu_ns;
     double rss;
     struct histogram latency;
@@ -60,23 +56,14 @@ static size_t row_of(const struct summary *summary, const char *name)
     return i;
 }
 
-static void add_core(struct sums *sums, const json_t *core)
-{
-    sums->busy_ticks += number(core, "busy");
-    sums->steal_ticks += number(core, "steal");
-    sums->core_ticks += number(core, "busy") + number(core, "idle") + number(core, "steal");
-}
-
-static void add_slice(struct sums *sums, const json_t *line)
+static void add_slice(struct sums *sums, const json_t *line, const json_t *plan)
 {
     sums->valid += number(line, "valid");
     sums->bytes += number(line, "bytes_read");
     sums->window_ns += number(line, "window_ns");
     sums->errors +=
         number(line, "wrong") + number(line, "timed_out") + number(line, "errors_total");
-    sums->hammer_ns += number(line, "hammer_user_ns") + number(line, "hammer_system_ns");
-    add_core(sums, json_object_get(line, "server_core"));
-    add_core(sums, json_object_get(line, "hammer_cores"));
+    evidence_add(&sums->evidence, line, plan);
     sums->idle_ns += number(line, "idle_ns");
     sums->idle_cpu_ns += number(line, "idle_cpu_ns");
     latency_add(json_object_get(line, "latency"), &sums->latency);
@@ -85,9 +72,21 @@ static void add_slice(struct sums *sums, const json_t *line)
     sums->cpu_ns += number(line, "server_cpu_ns");
     sums->cpu_valid += number(line, "valid");
     sums->cpu_window_ns += number(line, "window_ns");
+    sums->switches += number(line, "switches_voluntary") + number(line, "switches_involuntary");
     sums->user_ticks += number(line, "server_user_ticks");
     sums->system_ticks += number(line, "server_system_ticks");
     sums->rss = fmax(sums->rss, number(line, "rss_peak_bytes"));
+}
+
+static void add_cost(struct sums *sums, const json_t *line)
+{
+    for (int i = 0; i < HOST_PERF_COUNTERS; i++) {
+        const char *key = host_perf_name((enum host_perf_counter)i);
+        if (json_object_get(line, key) == NULL)
+            continue;
+        sums->counted[i] += number(line, key);
+        sums->counted_valid[i] += number(line, "valid");
+    }
 }
 
 /* The block's row in the table, made when it is new. Lines come in order of boots and blocks. */
@@ -108,7 +107,7 @@ static size_t block_of(struct table *table, unsigned boot, unsigned block)
 }
 
 static void take_slice(struct summary *summary, struct sums *sums, struct table *table,
-                       const json_t *line)
+                       const json_t *plan, const json_t *line)
 {
     size_t i = row_of(summary, text(line, "entry"));
     if (i == summary->count)
@@ -119,7 +118,7 @@ static void take_slice(struct summary *summary, struct sums *sums, struct table 
     size_t b = block_of(table, boot, (unsigned)number(line, "block"));
     if (table->blocks > before && (before == 0 || table->boot[before - 1] != boot))
         summary->boots++;
-    add_slice(&sums[i], line);
+    add_slice(&sums[i], line, plan);
     row->slices++;
     if (number(line, "window_ns") > 0 && number(line, "valid") > 0)
         table->rate[b * table->entries + i] =
@@ -127,7 +126,7 @@ static void take_slice(struct summary *summary, struct sums *sums, struct table 
 }
 
 static void take_lines(struct summary *summary, struct sums *sums, struct table *table,
-                       const json_t *lines)
+                       const json_t *plan, const json_t *lines)
 {
     size_t index;
     json_t *line;
@@ -135,12 +134,14 @@ static void take_lines(struct summary *summary, struct sums *sums, struct table 
     {
         size_t i = row_of(summary, text(line, "entry"));
         if (is_type(line, "slice"))
-            take_slice(summary, sums, table, line);
+            take_slice(summary, sums, table, plan, line);
+        if (is_type(line, "cost") && i < summary->count)
+            add_cost(&sums[i], line);
         if (is_type(line, "spoilt") && i < summary->count)
             summary->rows[i].spoilt++;
         if (is_type(line, "boot") && i < summary->count &&
             !json_is_true(json_object_get(line, "warm_steady")))
-            summary->rows[i].unsteady = true;
+            summary->rows[i].evidence.boots_cold++;
         if (is_type(line, "gate") && i < summary->count) {
             summary->rows[i].http_passed = number(line, "passed");
             summary->rows[i].http_total = number(line, "total");
@@ -181,30 +182,25 @@ static void set_costs(struct row *row, const struct sums *sums)
     }
 }
 
-static void set_disturbance(struct row *row, const struct sums *sums, double hammer_cores)
+static double per_request(const struct sums *sums, enum host_perf_counter counter)
 {
-    row->hammer_busy = sums->hammer_ns / (sums->window_ns * hammer_cores);
-    if (sums->core_ticks <= 0)
-        return;
-    double ours = (sums->cpu_ns + sums->hammer_ns) / 1e9 * (double)sysconf(_SC_CLK_TCK);
-    row->steal = sums->steal_ticks / sums->core_ticks;
-    row->foreign = fmax(0, (sums->busy_ticks - ours) / sums->core_ticks);
+    return sums->counted_valid[counter] > 0 ? sums->counted[counter] / sums->counted_valid[counter]
+                                            : NAN;
 }
 
-static const char *verdict_of(const struct row *row)
+static void set_counted(struct row *row, const struct sums *sums)
 {
-    if (strcmp(row->status, "failed") == 0 || row->errors > 0)
-        return "errors";
-    if (row->steal > disturbed || row->foreign > disturbed)
-        return "neighbours";
-    if (row->server_busy >= saturated)
-        return "server";
-    if (row->hammer_busy >= hammer_full)
-        return "hammer";
-    return isnan(row->server_busy) ? "" : "waiting";
+    row->syscalls_per_req = per_request(sums, HOST_PERF_SYSCALLS);
+    row->instructions_user_per_req = per_request(sums, HOST_PERF_INSTRUCTIONS_USER);
+    row->instructions_kernel_per_req = per_request(sums, HOST_PERF_INSTRUCTIONS_KERNEL);
+    row->cycles_user_per_req = per_request(sums, HOST_PERF_CYCLES_USER);
+    row->cycles_kernel_per_req = per_request(sums, HOST_PERF_CYCLES_KERNEL);
+    /* Counted in every slice, from /proc; the cost window is short. */
+    if (sums->cpu_valid > 0)
+        row->switches_per_req = sums->switches / sums->cpu_valid;
 }
 
-static void set_figures(struct row *row, const struct sums *sums, double hammer_cores)
+static void set_figures(struct row *row, const struct sums *sums, const json_t *plan)
 {
     row->errors = sums->errors;
     row->requests = sums->valid;
@@ -214,11 +210,12 @@ static void set_figures(struct row *row, const struct sums *sums, double hammer_
         row->latency_p99_us = quantile_us(&sums->latency, 0.99);
         row->latency_max_us = quantile_us(&sums->latency, 1);
         set_costs(row, sums);
-        set_disturbance(row, sums, hammer_cores);
+        set_counted(row, sums);
+        evidence_set(&sums->evidence, plan, row);
     }
     if (sums->idle_ns > 0)
         row->idle_cpu = sums->idle_cpu_ns / sums->idle_ns;
-    row->verdict = verdict_of(row);
+    row->evidence.spoilt = (double)row->spoilt / (double)(row->spoilt + row->slices);
 }
 
 static unsigned count_blocks(const struct table *table, size_t entry, unsigned *boots)
@@ -262,6 +259,19 @@ static void set_rates(struct summary *summary, const struct table *table, uint64
         if (isfinite(summary->rows[i].rate_per_s.value))
             paired_ratio(&paired, i, limit, confidence, DRAWS, seed,
                          &summary->rows[i].share_of_limit);
+}
+
+static void set_verdicts(struct summary *summary, const struct table *table)
+{
+    const struct paired paired = {.blocks = table->blocks,
+                                  .entries = table->entries,
+                                  .rate = table->rate,
+                                  .boot = table->boot};
+    for (size_t i = 0; i < summary->count; i++) {
+        struct evidence *evidence = &summary->rows[i].evidence;
+        evidence->drift_known = drift_test(&paired, i, &evidence->drift) == 0;
+    }
+    verdict_set_all(summary);
 }
 
 static int class_of(const struct row *row)
@@ -311,6 +321,12 @@ static void start_row(struct row *row, const json_t *entry)
                         .cpu_us = NAN,
                         .cpu_user_us = NAN,
                         .cpu_system_us = NAN,
+                        .syscalls_per_req = NAN,
+                        .switches_per_req = NAN,
+                        .instructions_user_per_req = NAN,
+                        .instructions_kernel_per_req = NAN,
+                        .cycles_user_per_req = NAN,
+                        .cycles_kernel_per_req = NAN,
                         .bytes_per_response = NAN,
                         .rss_peak_bytes = NAN,
                         .requests = NAN,
@@ -321,7 +337,18 @@ static void start_row(struct row *row, const json_t *entry)
                         .foreign = NAN,
                         .idle_cpu = NAN,
                         .http_passed = NAN,
-                        .http_total = NAN};
+                        .http_total = NAN,
+                        .evidence = {.server_waited = NAN,
+                                     .hammer_waited = NAN,
+                                     .server_foreign = NAN,
+                                     .hammer_foreign = NAN,
+                                     .server_missing = NAN,
+                                     .hammer_missing = NAN,
+                                     .throttled = NAN,
+                                     .gaps = NAN,
+                                     .spoilt = NAN,
+                                     .little = NAN,
+                                     .little_edge = NAN}};
 }
 
 int summary_make(const struct record_data *data, struct summary *summary, struct err *err)
@@ -330,7 +357,6 @@ int summary_make(const struct record_data *data, struct summary *summary, struct
     const json_t *plan = json_object_get(data->run, "plan");
     if (!json_is_array(entries) || !json_is_object(plan))
         return err_set(err, EINVAL, "run.json has no \"entries\" or no \"plan\"");
-    double hammer_cores = fmax(1, (double)json_array_size(json_object_get(plan, "hammer_cpus")));
     struct table table = {.entries = json_array_size(entries)};
     memset(summary, 0, sizeof *summary);
     summary->count = table.entries;
@@ -341,7 +367,7 @@ int summary_make(const struct record_data *data, struct summary *summary, struct
     struct sums *sums = mem_alloc(summary->count + 1, sizeof *sums);
     for (size_t i = 0; i < summary->count; i++)
         histogram_reset(&sums[i].latency);
-    take_lines(summary, sums, &table, data->lines);
+    take_lines(summary, sums, &table, plan, data->lines);
     for (size_t i = 0; i < summary->count; i++) {
         struct row *row = &summary->rows[i];
         if (row->slices > 0 && sums[i].valid <= 0 && strcmp(row->status, "failed") != 0) {
@@ -349,13 +375,14 @@ int summary_make(const struct record_data *data, struct summary *summary, struct
             row->reason = "no answer within a slice; --slice makes them longer";
         }
         if (row->slices > 0)
-            set_figures(row, &sums[i], hammer_cores);
+            set_figures(row, &sums[i], plan);
         else if (strcmp(row->status, "ranked") == 0 || strcmp(row->status, "reference") == 0) {
             row->status = "skipped";
             row->reason = "the run ended before it was measured";
         }
     }
     set_rates(summary, &table, (uint64_t)number(plan, "seed"));
+    set_verdicts(summary, &table);
     set_ranks(summary, json_is_true(json_object_get(plan, "one_cpu")));
     free(sums);
     free(table.rate);

@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "record/record.h"
+#include "report/verdict.h"
 #include "stats/paired.h"
 
 #include <stdbool.h>
@@ -18,12 +19,17 @@ struct row {
     const char *status;  /* ranked reference skipped failed broken */
     const char *reason;  /* of skipped, failed, broken; "" otherwise */
     const char *output;  /* last output of one that failed; "" otherwise */
-    const char *verdict; /* what limited it: server hammer neighbours errors waiting; "" unknown */
+    const char *verdict; /* what limited it: the first of those that hold (report/verdict.h); ""
+                            unknown */
+    unsigned verdicts;   /* all that hold: verdict_holds() */
     unsigned rank;       /* from 1 by req/s; 0: none */
     struct interval rate_per_s;
     struct interval share_of_limit; /* of the fastest reference, 1.0 is all of it */
     double latency_p50_us, latency_p99_us, latency_max_us; /* closed-loop, raw */
     double cpu_us, cpu_user_us, cpu_system_us;             /* per request */
+    double syscalls_per_req, switches_per_req;
+    double instructions_user_per_req, instructions_kernel_per_req;
+    double cycles_user_per_req, cycles_kernel_per_req;
     double bytes_per_response;
     double rss_peak_bytes;
     double requests;                /* valid answers in measured windows */
@@ -37,8 +43,8 @@ struct row {
     const json_t *http_failed;      /* ids of those failed and not waived, or NULL */
     const json_t *http_waivers;     /* id to reason of those failed and waived, or NULL */
     unsigned slices, blocks, boots;
-    unsigned spoilt; /* slices that the machine took away; repeated, and in no figure */
-    bool unsteady;   /* a boot's warm-up ended before it was steady */
+    unsigned spoilt;          /* slices that the machine took away; repeated, and in no figure */
+    struct evidence evidence; /* what the verdicts are made of */
 };
 
 struct summary {

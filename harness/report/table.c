@@ -86,12 +86,13 @@ static void fill(struct cells *cells, const struct row *row)
         put(cells, RANK, "%u", row->rank);
     put(cells, ENTRY, "%s", row->name);
     fill_figures(cells, row);
+    const char *doubt = verdict_little_broken(row) ? "?" : "";
     if (strcmp(row->status, "ranked") != 0 && strcmp(row->status, "reference") != 0)
         put(cells, VERDICT, "%s", row->status);
     else if (strcmp(row->status, "reference") == 0)
-        put(cells, VERDICT, "%s, reference", row->verdict);
+        put(cells, VERDICT, "%s%s, reference", row->verdict, doubt);
     else
-        put(cells, VERDICT, "%s", row->verdict);
+        put(cells, VERDICT, "%s%s", row->verdict, doubt);
 }
 
 static bool is_left(int column)
@@ -188,6 +189,10 @@ static void print_doubts(FILE *out, const struct record_data *data, const struct
 {
     if (json_is_true(json_object_get(json_object_get(data->run, "plan"), "one_cpu")))
         fputs("Not ranked: server and load generator shared one CPU. Give the run two.\n", out);
+    if (plan_number(data, "burn_ns") > 0)
+        fprintf(out,
+                "--hammer-burn: the load generator spun %lld ns before each request, on purpose.\n",
+                plan_number(data, "burn_ns"));
     if (json_is_true(json_object_get(json_object_get(data->run, "plan"), "smt_siblings")))
         fputs("Server and load generator ran on two hyperthreads of one core: there was no "
               "other choice.\n",
@@ -206,9 +211,6 @@ static void print_doubts(FILE *out, const struct record_data *data, const struct
                 spoilt);
     for (size_t i = 0; i < summary->count; i++) {
         const struct row *row = &summary->rows[i];
-        if (row->unsteady)
-            fprintf(out, "%s: still warming up when its slices began in at least one boot.\n",
-                    row->name);
         if (row->idle_cpu > 0.01)
             fprintf(out, "%s: used %.1f%% of a core while it should have been idle.\n", row->name,
                     row->idle_cpu * 100);
@@ -247,9 +249,8 @@ static void print_foot(FILE *out, const struct record_data *data, const struct s
         "HTTP: cases of the contract passed (docs/CONTRACT.md); an entry that fails one that gates "
         "is not ranked.\n",
         out);
-    fputs("Latency is closed-loop and raw. verdict: what limited the row (server, hammer, "
-          "neighbours, waiting, errors).\n",
-          out);
+    fputs("Latency is closed-loop and raw. verdict: what limited the row:\n", out);
+    verdict_explain(out, summary);
     print_doubts(out, data, summary);
     if (!summary->complete)
         fputs(summary->interrupted ? "Interrupted: this is what was measured until then.\n"
