@@ -346,10 +346,10 @@ static void say_unsteady(FILE *out, const struct summary *summary)
         before = "; ";
     }
     if (*before == ';')
-        fputs(
-            ".\n  Its figure is a mean over what it was at different times. Raise --budget; if it "
-            "stays, look for what grows in it.\n",
-            out);
+        fputs(".\n  Such a figure is a mean over different times. Fewer --boots make each longer, "
+              "for a "
+              "late JIT;\n  run again to see if it stays, and look for what grows in the server.\n",
+              out);
 }
 
 /* "verdict: a, b (97%)": the rows of which it is the first, with a figure of each. */
