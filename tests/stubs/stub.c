@@ -367,6 +367,37 @@ static void answer_slow(struct connection *c, const struct request *r)
     spun_ns += spent_ns;
 }
 
+static double age_s(void)
+{
+    static uint64_t born_ns;
+    if (born_ns == 0)
+        born_ns = now_ns(CLOCK_MONOTONIC);
+    return (double)(now_ns(CLOCK_MONOTONIC) - born_ns) / 1e9;
+}
+
+/* CPU time, so that a core shared with others does not shorten it. */
+static void spin_us(double us)
+{
+    uint64_t start_ns = now_ns(CLOCK_PROCESS_CPUTIME_ID);
+    while ((double)(now_ns(CLOCK_PROCESS_CPUTIME_ID) - start_ns) < us * 1e3)
+        ;
+}
+
+/* From 20 us a request, so much more with each second since the first. */
+static void answer_ages(struct connection *c, const struct request *r)
+{
+    spin_us(20 * (1 + age_s() * (double)number[0] / 100));
+    answer_plain(c, r);
+}
+
+/* 200 us a request at first, halved every so many milliseconds, like a JIT that is never done. */
+static void answer_warms(struct connection *c, const struct request *r)
+{
+    double halvings = age_s() * 1e3 / (double)number[0];
+    spin_us(halvings < 30 ? 200.0 / (double)(1 << (int)halvings) : 0);
+    answer_plain(c, r);
+}
+
 /* ---- what happens before listening */
 
 static void start_never(void)
@@ -478,6 +509,8 @@ static const struct mode modes[] = {
     {"delay", 1, start_delay, answer_plain, NULL, "MS: each answer so late, others not blocked"},
     {"every", 2, NULL, answer_every, NULL, "N MS: each Nth answer so late"},
     {"slow", 1, NULL, answer_slow, NULL, "PERCENT: so much more CPU time a request"},
+    {"ages", 1, NULL, answer_ages, NULL, "PERCENT: 20 us a request, and so much more each second"},
+    {"warms", 1, NULL, answer_warms, NULL, "MS: 200 us a request, halved after each so long"},
     {"wrong-length", 1, NULL, answer_wrong_length, NULL, "BYTES: the Content-Length announced"},
     {"wrong-body", 0, start_wrong_body, answer_wrong_body_after, NULL, "another 12 bytes"},
     {"wrong-body-after", 1, NULL, answer_wrong_body_after, NULL, "N: right for the first N"},
