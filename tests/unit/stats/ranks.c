@@ -365,7 +365,7 @@ static bool is_beyond(const struct tested *t, double delta)
 }
 
 /* The share of runs in which any of ten equal entries outranks another: by the tests alone, and by
- * the rule of the table, beyond 1% and beyond the twin. 2,000 runs know a share of 5% to 0.5% (one
+ * the rule of the table, beyond 1% and beyond the twin. 1,000 runs know a share of 5% to 0.7% (one
  * standard deviation); the seeds are fixed. */
 static void check_false_claims(size_t boots, const struct noise *n)
 {
