@@ -1,6 +1,7 @@
 #include "report/verdict.h"
 
 #include "report/summary.h"
+#include "report/text.h"
 
 #include <math.h>
 #include <string.h>
@@ -309,7 +310,7 @@ static void say_neighbours(FILE *out, const struct summary *summary)
     if (most == NULL || rows == 0)
         return;
     fprintf(out, "neighbours: others took time from %u %s, most from %s: ", rows,
-            rows == 1 ? "row" : "rows", most->name);
+            rows == 1 ? "row" : "rows", text_shown(most->name).text);
     say_taking(out, most, worst);
     fputs(worst == THROTTLED ? ".\n  Raise the quota (docker run --cpus, the CI runner's limit).\n"
                              : ".\n  Stop what else runs (top), keep it off these cores (taskset), "
@@ -333,7 +334,7 @@ static void say_unsteady(FILE *out, const struct summary *summary)
         const struct row *row = &summary->rows[i];
         if (!verdict_holds(row, VERDICT_UNSTEADY))
             continue;
-        fprintf(out, "%s%s ", before, row->name);
+        fprintf(out, "%s%s ", before, text_shown(row->name).text);
         if (row->evidence.boots_cold > 0)
             fprintf(out, "was still warming up when its slices began in %u of %u boots",
                     row->evidence.boots_cold, row->boots);
@@ -363,7 +364,7 @@ static bool say_rows(FILE *out, const struct summary *summary, enum verdict verd
         const struct row *row = &summary->rows[i];
         if (strcmp(row->verdict, verdict_name(verdict)) != 0)
             continue;
-        fprintf(out, "%s%s%s", before, colon, row->name);
+        fprintf(out, "%s%s%s", before, colon, text_shown(row->name).text);
         if (figure != NULL)
             fprintf(out, " (%.0f%%)", figure(row) * 100);
         before = "";
@@ -393,7 +394,7 @@ static void say_little(FILE *out, const struct summary *summary)
                     "%s?: req/s times mean latency is %.2f of the connections and should be 1 "
                     "(Little's law).\n  Its rate and its latencies can't both be right: run again "
                     "on a quieter machine.\n",
-                    summary->rows[i].name, summary->rows[i].evidence.little);
+                    text_shown(summary->rows[i].name).text, summary->rows[i].evidence.little);
 }
 
 void verdict_explain(FILE *out, const struct summary *summary)

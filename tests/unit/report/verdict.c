@@ -399,10 +399,10 @@ static void counts_are_given_a_request(void **state)
     struct err err;
     assert_int_equal(summary_make(&data, &summary, &err), 0);
     const struct row *row = subject_of(&summary);
-    assert_true(fabs(row->syscalls_per_req - 9000.0 / 4000) < 1e-12);
-    assert_true(fabs(row->instructions_user_per_req - 4000) < 1e-9);
-    assert_true(isnan(row->instructions_kernel_per_req));
-    assert_true(fabs(row->switches_per_req - 0.1) < 1e-12);
+    assert_true(fabs(row->cost[COST_SYSCALLS] - 9000.0 / 4000) < 1e-12);
+    assert_true(fabs(row->cost[COST_INSTRUCTIONS_USER] - 4000) < 1e-9);
+    assert_true(isnan(row->cost[COST_INSTRUCTIONS_KERNEL]));
+    assert_true(fabs(row->cost[COST_SWITCHES_VOLUNTARY] - 0.09) < 1e-12);
     summary_free(&summary);
     record_data_free(&data);
 }
