@@ -39,7 +39,8 @@ static const char usage[] =
     "      --results DIR      where the record goes (default: results/)\n"
     "      --resume DIR       go on with an interrupted run\n"
     "      --format NAME      table, json, markdown, csv (default: table)\n"
-    "Exit status: 0 fine, 1 an entry failed, 2 usage, 130 interrupted.\n"
+    "Exit status: 0 fine, 1 an entry failed, 2 usage, 4 inconclusive (nothing failed, but the twin "
+    "differs\nfrom itself), 130 interrupted.\n"
     "example: showdown run libuv libev --quick\n";
 
 enum {
@@ -371,7 +372,7 @@ static bool any_failed(const struct summary *summary)
     for (size_t i = 0; i < summary->count; i++)
         if (strcmp(summary->rows[i].status, "failed") == 0)
             return true;
-    return false;
+    return summary->ranking.twin.failed;
 }
 
 /* Runs, prints the view in any case, and says where the record lies. */
@@ -389,13 +390,15 @@ static int carry_out(struct trial_options *options, struct record *record, struc
     if (terminal)
         fputs("\r\033[K", stderr);
     int status = CLI_OK;
-    if (cli_print_view(view, data, &summary, &view_err) == 0) {
-        status = any_failed(&summary) ? CLI_FAILED : CLI_OK;
+    if (cli_print_view(view, false, data, &summary, &view_err) == 0) {
+        status = any_failed(&summary)                   ? CLI_FAILED
+                 : ranks_inconclusive(&summary.ranking) ? CLI_INCONCLUSIVE
+                                                        : CLI_OK;
         summary_free(&summary);
     } else {
         status = cli_fail(CLI_FAILED, "%s", view_err.text);
     }
-    fprintf(view == CLI_VIEW_TABLE ? stdout : stderr, "record: %s\n", record_folder(record));
+    cli_print_folder(view, record_folder(record));
     if (failed != 0)
         status = cli_fail(CLI_FAILED, "%s", err.text);
     else if (stop_requested)

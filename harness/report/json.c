@@ -29,6 +29,36 @@ static void set_gate(json_t *object, const struct row *row)
         json_object_set_new(object, "http_waived", json_deep_copy(row->http_waivers));
 }
 
+static void set_sum(json_t *object, const char *key, double one, double other)
+{
+    if (isfinite(one) && isfinite(other))
+        set_number(object, key, one + other);
+}
+
+static void set_costs(json_t *object, const struct row *row)
+{
+    for (int kind = 0; kind < COST_KINDS; kind++) {
+        char key[64];
+        snprintf(key, sizeof key, "%s_per_req", costs_key(kind));
+        set_number(object, key, row->cost[kind]);
+    }
+    set_sum(object, "instructions_per_req", row->cost[COST_INSTRUCTIONS_USER],
+            row->cost[COST_INSTRUCTIONS_KERNEL]);
+    set_sum(object, "cycles_per_req", row->cost[COST_CYCLES_USER], row->cost[COST_CYCLES_KERNEL]);
+    set_sum(object, "switches_per_req", row->cost[COST_SWITCHES_VOLUNTARY],
+            row->cost[COST_SWITCHES_INVOLUNTARY]);
+}
+
+static void set_interval(json_t *object, const char *key, const struct interval *interval)
+{
+    char name[64];
+    set_number(object, key, interval->value);
+    snprintf(name, sizeof name, "%s_low", key);
+    set_number(object, name, interval->low);
+    snprintf(name, sizeof name, "%s_high", key);
+    set_number(object, name, interval->high);
+}
+
 static json_t *row_to_json(const struct row *row)
 {
     json_t *object = json_object();
@@ -36,20 +66,19 @@ static json_t *row_to_json(const struct row *row)
     set_text(object, "status", row->status);
     set_text(object, "reason", row->reason);
     set_text(object, "output", row->output);
-    if (row->rank > 0)
+    if (row->rank > 0) {
         set_number(object, "rank", row->rank);
-    set_number(object, "req_per_s", row->rate_per_s.value);
-    set_number(object, "req_per_s_low", row->rate_per_s.low);
-    set_number(object, "req_per_s_high", row->rate_per_s.high);
-    set_number(object, "share_of_limit", row->share_of_limit.value);
-    set_number(object, "share_of_limit_low", row->share_of_limit.low);
-    set_number(object, "share_of_limit_high", row->share_of_limit.high);
+        json_object_set_new(object, "rank_tied", json_boolean(row->rank_tied));
+    }
+    set_interval(object, "req_per_s", &row->rate_per_s);
+    set_interval(object, "share_of_limit", &row->share_of_limit);
     set_number(object, "latency_p50_us", row->latency_p50_us);
     set_number(object, "latency_p99_us", row->latency_p99_us);
     set_number(object, "latency_max_us", row->latency_max_us);
     set_number(object, "cpu_us_per_req", row->cpu_us);
     set_number(object, "cpu_user_us_per_req", row->cpu_user_us);
     set_number(object, "cpu_system_us_per_req", row->cpu_system_us);
+    set_costs(object, row);
     set_number(object, "bytes_per_response", row->bytes_per_response);
     set_number(object, "rss_peak_bytes", row->rss_peak_bytes);
     set_number(object, "requests", row->requests);
@@ -67,6 +96,49 @@ static json_t *row_to_json(const struct row *row)
         set_number(object, "spoilt", row->spoilt);
     }
     return object;
+}
+
+static json_t *twin_to_json(const struct ranking *ranking)
+{
+    const struct twin *twin = &ranking->twin;
+    json_t *object = json_object();
+    set_text(object, "entry", twin->entry);
+    set_text(object, "reason", twin->reason);
+    if (twin->reason[0] != '\0')
+        return object;
+    set_interval(object, "ratio", &twin->ratio);
+    set_number(object, "p", twin->p);
+    json_object_set_new(object, "differs", json_boolean(twin->differs));
+    set_number(object, "delta", ranking->delta);
+    set_number(object, "boots", twin->boots);
+    return object;
+}
+
+static json_t *pair_to_json(const struct pair *pair)
+{
+    json_t *object = json_object();
+    set_text(object, "upper", pair->upper);
+    set_text(object, "lower", pair->lower);
+    set_interval(object, "ratio", &pair->ratio);
+    set_number(object, "p", pair->p);
+    set_number(object, "p_adjusted", pair->p_adjusted);
+    json_object_set_new(object, "outranks", json_boolean(pair->outranks));
+    set_number(object, "boots", pair->boots);
+    return object;
+}
+
+static void set_ranking(json_t *report, const struct ranking *ranking)
+{
+    bool inconclusive = ranks_inconclusive(ranking);
+    json_object_set_new(report, "inconclusive", json_boolean(inconclusive));
+    if (inconclusive)
+        set_text(report, "inconclusive_reason", "the twin differs from its entry");
+    json_object_set_new(report, "ranks_provisional", json_boolean(ranking->provisional));
+    if (ranking->pair_count > 0)
+        set_number(report, "rank_boots_needed", ranking->boots_needed);
+    set_number(report, "delta", ranking->delta);
+    if (ranking->twin.entry != NULL)
+        json_object_set_new(report, "twin", twin_to_json(ranking));
 }
 
 void view_json(FILE *out, const struct record_data *data, const struct summary *summary)
@@ -95,8 +167,13 @@ void view_json(FILE *out, const struct record_data *data, const struct summary *
         json_object_set(report, "workload", workload);
     if (summary->limit != NULL)
         json_object_set_new(report, "limit", json_string(summary->limit));
+    set_ranking(report, &summary->ranking);
     json_object_set_new(report, "entries", entries);
-    json_dumpf(report, out, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
+    json_t *pairs = json_array();
+    for (size_t i = 0; i < summary->ranking.pair_count; i++)
+        json_array_append_new(pairs, pair_to_json(&summary->ranking.pairs[i]));
+    json_object_set_new(report, "pairs", pairs);
+    json_dumpf(report, out, JSON_INDENT(2) | JSON_REAL_PRECISION(9) | JSON_ENSURE_ASCII);
     fputc('\n', out);
     json_decref(report);
 }

@@ -8,9 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { DRAWS = 4000 };
-static const double confidence = 0.95;
-
 /* Below this share of its core a server was not the limit; above these a row was disturbed. */
 static const double saturated = 0.90;
 static const double hammer_full = 0.95;
@@ -25,15 +22,18 @@ struct sums {
     double busy_ticks, steal_ticks, core_ticks; /* both cores */
     double idle_ns, idle_cpu_ns;
     double rss;
+    struct costs costs;        /* of windows of their own */
+    struct costs slices_costs; /* of slices */
     struct histogram latency;
 };
 
-/* The rates of a run as the statistics want them, and the entries' names beside. */
+/* The rates of a run as the statistics want them. */
 struct table {
     size_t entries, blocks;
     double *rate;
     unsigned *boot;
     unsigned *block;
+    json_t *seen; /* keys of lines that count once */
 };
 
 static const char *text(const json_t *object, const char *key)
@@ -75,6 +75,7 @@ static void add_slice(struct sums *sums, const json_t *line)
     sums->errors +=
         number(line, "wrong") + number(line, "timed_out") + number(line, "errors_total");
     sums->hammer_ns += number(line, "hammer_user_ns") + number(line, "hammer_system_ns");
+    costs_add(&sums->slices_costs, line);
     add_core(sums, json_object_get(line, "server_core"));
     add_core(sums, json_object_get(line, "hammer_cores"));
     sums->idle_ns += number(line, "idle_ns");
@@ -90,21 +91,55 @@ static void add_slice(struct sums *sums, const json_t *line)
     sums->rss = fmax(sums->rss, number(line, "rss_peak_bytes"));
 }
 
-/* The block's row in the table, made when it is new. Lines come in order of boots and blocks. */
-static size_t block_of(struct table *table, unsigned boot, unsigned block)
+/* A slice, and the costs of a boot, count once, however often a record that was put together by
+ * hand holds them. */
+static bool is_repeated(struct table *table, const json_t *line)
 {
-    size_t last = table->blocks;
-    if (last > 0 && table->boot[last - 1] == boot && table->block[last - 1] == block)
-        return last - 1;
-    table->blocks++;
+    char *key = mem_format("%s %g %g %s", text(line, "type"), number(line, "boot"),
+                           number(line, "block"), text(line, "entry"));
+    bool repeated = json_object_get(table->seen, key) != NULL;
+    json_object_set_new(table->seen, key, json_true());
+    free(key);
+    return repeated;
+}
+
+static int compare_blocks(const struct table *table, size_t place, unsigned boot, unsigned block)
+{
+    if (table->boot[place] != boot)
+        return table->boot[place] < boot ? -1 : 1;
+    if (table->block[place] != block)
+        return table->block[place] < block ? -1 : 1;
+    return 0;
+}
+
+static void insert_block(struct table *table, size_t place, unsigned boot, unsigned block)
+{
+    size_t entries = table->entries;
+    size_t after = table->blocks++ - place;
     table->boot = mem_grow(table->boot, table->blocks, sizeof *table->boot);
     table->block = mem_grow(table->block, table->blocks, sizeof *table->block);
-    table->rate = mem_grow(table->rate, table->blocks * table->entries, sizeof *table->rate);
-    table->boot[last] = boot;
-    table->block[last] = block;
-    for (size_t i = 0; i < table->entries; i++)
-        table->rate[last * table->entries + i] = NAN;
-    return last;
+    table->rate = mem_grow(table->rate, table->blocks * entries, sizeof *table->rate);
+    memmove(table->boot + place + 1, table->boot + place, after * sizeof *table->boot);
+    memmove(table->block + place + 1, table->block + place, after * sizeof *table->block);
+    memmove(table->rate + (place + 1) * entries, table->rate + place * entries,
+            after * entries * sizeof *table->rate);
+    table->boot[place] = boot;
+    table->block[place] = block;
+    for (size_t i = 0; i < entries; i++)
+        table->rate[place * entries + i] = NAN;
+}
+
+/* The block's row in the table, made when it is new. Lines come in order of boots and blocks, but
+ * for those of a record that was put together by hand. */
+static size_t block_of(struct table *table, unsigned boot, unsigned block)
+{
+    size_t place = table->blocks;
+    while (place > 0 && compare_blocks(table, place - 1, boot, block) > 0)
+        place--;
+    if (place > 0 && compare_blocks(table, place - 1, boot, block) == 0)
+        return place - 1;
+    insert_block(table, place, boot, block);
+    return place;
 }
 
 static void take_slice(struct summary *summary, struct sums *sums, struct table *table,
@@ -113,12 +148,12 @@ static void take_slice(struct summary *summary, struct sums *sums, struct table 
     size_t i = row_of(summary, text(line, "entry"));
     if (i == summary->count)
         return;
+    if (is_repeated(table, line)) {
+        summary->repeated++;
+        return;
+    }
     struct row *row = &summary->rows[i];
-    unsigned boot = (unsigned)number(line, "boot");
-    size_t before = table->blocks;
-    size_t b = block_of(table, boot, (unsigned)number(line, "block"));
-    if (table->blocks > before && (before == 0 || table->boot[before - 1] != boot))
-        summary->boots++;
+    size_t b = block_of(table, (unsigned)number(line, "boot"), (unsigned)number(line, "block"));
     add_slice(&sums[i], line);
     row->slices++;
     if (number(line, "window_ns") > 0 && number(line, "valid") > 0)
@@ -136,6 +171,12 @@ static void take_lines(struct summary *summary, struct sums *sums, struct table 
         size_t i = row_of(summary, text(line, "entry"));
         if (is_type(line, "slice"))
             take_slice(summary, sums, table, line);
+        if (is_type(line, "cost") && i < summary->count) {
+            if (is_repeated(table, line))
+                summary->repeated++;
+            else
+                costs_add(&sums[i].costs, line);
+        }
         if (is_type(line, "spoilt") && i < summary->count)
             summary->rows[i].spoilt++;
         if (is_type(line, "boot") && i < summary->count &&
@@ -158,6 +199,9 @@ static void take_lines(struct summary *summary, struct sums *sums, struct table 
         }
     }
     summary->blocks = (unsigned)table->blocks;
+    for (size_t b = 0; b < table->blocks; b++)
+        if (b == 0 || table->boot[b] != table->boot[b - 1])
+            summary->boots++;
 }
 
 static double quantile_us(const struct histogram *h, double q)
@@ -204,6 +248,15 @@ static const char *verdict_of(const struct row *row)
     return isnan(row->server_busy) ? "" : "waiting";
 }
 
+static void set_counted_costs(struct row *row, const struct sums *sums)
+{
+    for (int kind = 0; kind < COST_KINDS; kind++) {
+        row->cost[kind] = costs_per_request(&sums->costs, kind);
+        if (isnan(row->cost[kind]))
+            row->cost[kind] = costs_per_request(&sums->slices_costs, kind);
+    }
+}
+
 static void set_figures(struct row *row, const struct sums *sums, double hammer_cores)
 {
     row->errors = sums->errors;
@@ -214,6 +267,7 @@ static void set_figures(struct row *row, const struct sums *sums, double hammer_
         row->latency_p99_us = quantile_us(&sums->latency, 0.99);
         row->latency_max_us = quantile_us(&sums->latency, 1);
         set_costs(row, sums);
+        set_counted_costs(row, sums);
         set_disturbance(row, sums, hammer_cores);
     }
     if (sums->idle_ns > 0)
@@ -237,18 +291,15 @@ static unsigned count_blocks(const struct table *table, size_t entry, unsigned *
     return blocks;
 }
 
-static void set_rates(struct summary *summary, const struct table *table, uint64_t seed)
+static void set_rates(struct summary *summary, const struct table *table,
+                      const struct paired *paired, uint64_t seed)
 {
-    const struct paired paired = {.blocks = table->blocks,
-                                  .entries = table->entries,
-                                  .rate = table->rate,
-                                  .boot = table->boot};
     size_t limit = summary->count;
     for (size_t i = 0; i < summary->count; i++) {
         struct row *row = &summary->rows[i];
         row->blocks = count_blocks(table, i, &row->boots);
         if (row->blocks == 0 || strcmp(row->status, "failed") == 0 ||
-            paired_rate(&paired, i, confidence, DRAWS, seed, &row->rate_per_s) != 0)
+            paired_rate(paired, i, SUMMARY_CONFIDENCE, SUMMARY_DRAWS, seed, &row->rate_per_s) != 0)
             continue;
         if (strcmp(row->status, "reference") == 0 &&
             (limit == summary->count ||
@@ -260,14 +311,17 @@ static void set_rates(struct summary *summary, const struct table *table, uint64
     summary->limit = summary->rows[limit].name;
     for (size_t i = 0; i < summary->count; i++)
         if (isfinite(summary->rows[i].rate_per_s.value))
-            paired_ratio(&paired, i, limit, confidence, DRAWS, seed,
+            paired_ratio(paired, i, limit, SUMMARY_CONFIDENCE, SUMMARY_DRAWS, seed,
                          &summary->rows[i].share_of_limit);
 }
 
+/* The twin comes last, whatever became of it: it is taken off the end. */
 static int class_of(const struct row *row)
 {
     static const char *const order[] = {"ranked", "reference", "failed", "skipped", "broken"};
     int class = 0;
+    if (row->twin_of != NULL)
+        return 5;
     while (class < 4 && strcmp(row->status, order[class]) != 0)
         class ++;
     return class;
@@ -285,20 +339,13 @@ static int compare_rows(const void *left, const void *right)
     return strcmp(a->name, b->name);
 }
 
-/* Ranks are by req/s; on one CPU load and server take each other's time, and nothing is ranked. */
-static void set_ranks(struct summary *summary, bool one_cpu)
-{
-    qsort(summary->rows, summary->count, sizeof *summary->rows, compare_rows);
-    for (size_t i = 0; i < summary->count && !one_cpu; i++)
-        if (strcmp(summary->rows[i].status, "ranked") == 0)
-            summary->rows[i].rank = (unsigned)i + 1;
-}
-
-static void start_row(struct row *row, const json_t *entry)
+static void start_row(struct row *row, const json_t *entry, size_t column)
 {
     const struct interval none = {NAN, NAN, NAN};
     const char *status = text(entry, "status");
     *row = (struct row){.name = text(entry, "name"),
+                        .column = column,
+                        .twin_of = json_string_value(json_object_get(entry, "twin_of")),
                         .status = strcmp(status, "active") == 0 ? "ranked" : status,
                         .reason = text(entry, "reason"),
                         .output = "",
@@ -322,6 +369,24 @@ static void start_row(struct row *row, const json_t *entry)
                         .idle_cpu = NAN,
                         .http_passed = NAN,
                         .http_total = NAN};
+    for (int kind = 0; kind < COST_KINDS; kind++)
+        row->cost[kind] = NAN;
+}
+
+static void set_row(struct row *row, const struct sums *sums, double hammer_cores)
+{
+    bool failed = strcmp(row->status, "failed") == 0;
+    if (row->slices > 0 && sums->valid <= 0 && !failed) {
+        row->status = "failed";
+        row->reason = "no answer within a slice; --slice makes them longer";
+    }
+    if (row->slices > 0) {
+        set_figures(row, sums, hammer_cores);
+    } else if (strcmp(row->status, "ranked") == 0 || strcmp(row->status, "reference") == 0 ||
+               (row->twin_of != NULL && !failed)) {
+        row->status = "skipped";
+        row->reason = "the run ended before it was measured";
+    }
 }
 
 int summary_make(const struct record_data *data, struct summary *summary, struct err *err)
@@ -331,33 +396,27 @@ int summary_make(const struct record_data *data, struct summary *summary, struct
     if (!json_is_array(entries) || !json_is_object(plan))
         return err_set(err, EINVAL, "run.json has no \"entries\" or no \"plan\"");
     double hammer_cores = fmax(1, (double)json_array_size(json_object_get(plan, "hammer_cpus")));
-    struct table table = {.entries = json_array_size(entries)};
+    uint64_t seed = (uint64_t)number(plan, "seed");
+    struct table table = {.entries = json_array_size(entries), .seen = json_object()};
     memset(summary, 0, sizeof *summary);
     summary->count = table.entries;
     summary->rows = mem_alloc(summary->count + 1, sizeof *summary->rows);
     for (size_t i = 0; i < summary->count; i++)
-        start_row(&summary->rows[i], json_array_get(entries, i));
+        start_row(&summary->rows[i], json_array_get(entries, i), i);
 
     struct sums *sums = mem_alloc(summary->count + 1, sizeof *sums);
     for (size_t i = 0; i < summary->count; i++)
         histogram_reset(&sums[i].latency);
     take_lines(summary, sums, &table, data->lines);
-    for (size_t i = 0; i < summary->count; i++) {
-        struct row *row = &summary->rows[i];
-        if (row->slices > 0 && sums[i].valid <= 0 && strcmp(row->status, "failed") != 0) {
-            row->status = "failed";
-            row->reason = "no answer within a slice; --slice makes them longer";
-        }
-        if (row->slices > 0)
-            set_figures(row, &sums[i], hammer_cores);
-        else if (strcmp(row->status, "ranked") == 0 || strcmp(row->status, "reference") == 0) {
-            row->status = "skipped";
-            row->reason = "the run ended before it was measured";
-        }
-    }
-    set_rates(summary, &table, (uint64_t)number(plan, "seed"));
-    set_ranks(summary, json_is_true(json_object_get(plan, "one_cpu")));
+    for (size_t i = 0; i < summary->count; i++)
+        set_row(&summary->rows[i], &sums[i], hammer_cores);
+    const struct paired paired = {
+        .blocks = table.blocks, .entries = table.entries, .rate = table.rate, .boot = table.boot};
+    set_rates(summary, &table, &paired, seed);
+    qsort(summary->rows, summary->count, sizeof *summary->rows, compare_rows);
+    ranks_make(summary, &paired, seed, !json_is_true(json_object_get(plan, "one_cpu")));
     free(sums);
+    json_decref(table.seen);
     free(table.rate);
     free(table.boot);
     free(table.block);
@@ -366,6 +425,7 @@ int summary_make(const struct record_data *data, struct summary *summary, struct
 
 void summary_free(struct summary *summary)
 {
+    ranks_free(&summary->ranking);
     free(summary->rows);
     summary->rows = NULL;
     summary->count = 0;

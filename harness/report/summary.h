@@ -7,10 +7,16 @@
 
 #include "base/err.h"
 #include "record/record.h"
+#include "report/costs.h"
+#include "report/ranks.h"
 #include "stats/paired.h"
 
 #include <stdbool.h>
 #include <stddef.h>
+
+/* Of every interval in a report. */
+#define SUMMARY_DRAWS      4000
+#define SUMMARY_CONFIDENCE 0.95
 
 /* A figure that is not known is NAN here, absent in JSON, empty in a table; never 0. */
 struct row {
@@ -19,11 +25,15 @@ struct row {
     const char *reason;  /* of skipped, failed, broken; "" otherwise */
     const char *output;  /* last output of one that failed; "" otherwise */
     const char *verdict; /* what limited it: server hammer neighbours errors waiting; "" unknown */
-    unsigned rank;       /* from 1 by req/s; 0: none */
+    unsigned rank;       /* from 1; 0: none */
+    bool rank_tied;      /* another has the same rank */
+    size_t column;       /* its place among the record's entries */
+    const char *twin_of; /* NULL in all rows of a summary: the twin is no row */
     struct interval rate_per_s;
     struct interval share_of_limit; /* of the fastest reference, 1.0 is all of it */
     double latency_p50_us, latency_p99_us, latency_max_us; /* closed-loop, raw */
     double cpu_us, cpu_user_us, cpu_system_us;             /* per request */
+    double cost[COST_KINDS];                               /* per request */
     double bytes_per_response;
     double rss_peak_bytes;
     double requests;                /* valid answers in measured windows */
@@ -42,10 +52,12 @@ struct row {
 };
 
 struct summary {
-    struct row *rows; /* ranked by req/s, references, then those without figures */
+    struct row *rows; /* ranked by rank and req/s, references, then those without figures */
     size_t count;
+    struct ranking ranking;
     const char *limit; /* name of the reference that share_of_limit is of; NULL: none measured */
     unsigned boots, blocks;
+    unsigned repeated; /* lines of slices and costs that came twice, and count once */
     bool interrupted;
     bool complete; /* the plan was carried out to its end */
 };

@@ -1,136 +1,11 @@
 #include "report/views.h"
-#include "base/mem.h"
+#include "report/cells.h"
+#include "report/text.h"
+#include "stats/signflip.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* One layout for the terminal and for Markdown: the same columns, cells as text. */
-enum { RANK, ENTRY, RATE, INTERVAL, SHARE, P50, P99, CPU, BYTES, MEMORY, HTTP, VERDICT, COLUMNS };
-
-static const char *const titles[COLUMNS] = {
-    "rank",    "entry",    "req/s",  "95% interval",
-    "% limit", "p50 us",   "p99 us", "CPU us/req (user+kernel)",
-    "B/resp",  "peak MiB", "HTTP",   "verdict"};
-
-struct cells {
-    char text[COLUMNS][160];
-};
-
-static void put(struct cells *cells, int column, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-static void put(struct cells *cells, int column, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(cells->text[column], sizeof cells->text[column], format, arguments);
-    va_end(arguments);
-}
-
-/* 123456.7 as 123,457; intervals come out in one width and can be read at a glance. */
-static const char *grouped(double value, char text[32])
-{
-    char digits[32];
-    size_t length = (size_t)snprintf(digits, sizeof digits, "%.0f", value);
-    size_t used = 0;
-    for (size_t i = 0; i < length && used < 30; i++) {
-        if (i > 0 && (length - i) % 3 == 0)
-            text[used++] = ',';
-        text[used++] = digits[i];
-    }
-    text[used] = '\0';
-    return text;
-}
-
-static void put_number(struct cells *cells, int column, const char *format, double value)
-{
-    char text[64];
-    if (!isfinite(value))
-        return;
-    snprintf(text, sizeof text, format, value);
-    put(cells, column, "%s", text);
-}
-
-static void fill_figures(struct cells *cells, const struct row *row)
-{
-    char low[32];
-    char high[32];
-    char value[32];
-    if (isfinite(row->rate_per_s.value))
-        put(cells, RATE, "%s", grouped(row->rate_per_s.value, value));
-    if (isfinite(row->rate_per_s.low) && isfinite(row->rate_per_s.high))
-        put(cells, INTERVAL, "%s..%s (+-%.1f%%)", grouped(row->rate_per_s.low, low),
-            grouped(row->rate_per_s.high, high),
-            (row->rate_per_s.high - row->rate_per_s.low) / 2 / row->rate_per_s.value * 100);
-    put_number(cells, SHARE, "%.1f", row->share_of_limit.value * 100);
-    put_number(cells, P50, "%.0f", row->latency_p50_us);
-    put_number(cells, P99, "%.0f", row->latency_p99_us);
-    if (isfinite(row->cpu_user_us))
-        put(cells, CPU, "%.2f (%.2f+%.2f)", row->cpu_us, row->cpu_user_us, row->cpu_system_us);
-    else
-        put_number(cells, CPU, "%.2f", row->cpu_us);
-    put_number(cells, BYTES, "%.0f", row->bytes_per_response);
-    put_number(cells, MEMORY, "%.1f", row->rss_peak_bytes / (1 << 20));
-    if (isfinite(row->http_total))
-        put(cells, HTTP, "%.0f/%.0f%s", row->http_passed, row->http_total,
-            json_object_size(row->http_waivers) > 0 ? "*" : "");
-}
-
-static void fill(struct cells *cells, const struct row *row)
-{
-    memset(cells, 0, sizeof *cells);
-    put(cells, RANK, "%s", "-");
-    if (row->rank > 0)
-        put(cells, RANK, "%u", row->rank);
-    put(cells, ENTRY, "%s", row->name);
-    fill_figures(cells, row);
-    if (strcmp(row->status, "ranked") != 0 && strcmp(row->status, "reference") != 0)
-        put(cells, VERDICT, "%s", row->status);
-    else if (strcmp(row->status, "reference") == 0)
-        put(cells, VERDICT, "%s, reference", row->verdict);
-    else
-        put(cells, VERDICT, "%s", row->verdict);
-}
-
-static bool is_left(int column)
-{
-    return column == ENTRY || column == VERDICT;
-}
-
-static void print_line(FILE *out, const char *const texts[COLUMNS], const size_t widths[COLUMNS])
-{
-    for (int i = 0; i < COLUMNS; i++) {
-        int width = (int)widths[i];
-        if (i == COLUMNS - 1)
-            fprintf(out, "%s\n", texts[i]);
-        else
-            fprintf(out, is_left(i) ? "%-*s  " : "%*s  ", width, texts[i]);
-    }
-}
-
-static void print_rows(FILE *out, const struct summary *summary)
-{
-    struct cells *cells = mem_alloc(summary->count + 1, sizeof *cells);
-    size_t widths[COLUMNS];
-    for (int i = 0; i < COLUMNS; i++)
-        widths[i] = strlen(titles[i]);
-    for (size_t r = 0; r < summary->count; r++) {
-        fill(&cells[r], &summary->rows[r]);
-        for (int i = 0; i < COLUMNS; i++)
-            if (strlen(cells[r].text[i]) > widths[i])
-                widths[i] = strlen(cells[r].text[i]);
-    }
-    print_line(out, titles, widths);
-    for (size_t r = 0; r < summary->count; r++) {
-        const char *texts[COLUMNS];
-        for (int i = 0; i < COLUMNS; i++)
-            texts[i] = cells[r].text[i];
-        print_line(out, texts, widths);
-    }
-    free(cells);
-}
 
 static const char *plan_text(const struct record_data *data, const char *key)
 {
@@ -143,25 +18,32 @@ static long long plan_number(const struct record_data *data, const char *key)
     return json_integer_value(json_object_get(json_object_get(data->run, "plan"), key));
 }
 
+/* A run whose twin differs has no table one could rely on, and says so before anything else. */
+static void print_inconclusive(FILE *out, const struct twin *twin)
+{
+    const char *entry = twin->entry;
+    double apart = fabs(log(twin->ratio.value));
+    fprintf(out,
+            "INCONCLUSIVE: %s, measured twice as if it were two entries, differs from itself by "
+            "%.1f%% (p %.3f).\nWhatever did that may be in every other row: measure again, longer, "
+            "or where it is quieter.\n",
+            text_shown(entry).text, (exp(apart) - 1) * 100, twin->p);
+}
+
 static void print_head(FILE *out, const struct record_data *data, const struct summary *summary)
 {
     const json_t *machine = json_object_get(data->run, "machine");
     const char *cpu = json_string_value(json_object_get(machine, "cpu_model"));
     const char *kernel = json_string_value(json_object_get(machine, "kernel"));
-    fprintf(out, "%s: %s; %lld connections\n", plan_text(data, "workload"),
-            plan_text(data, "summary"), plan_number(data, "connections"));
-    fprintf(out, "%u boots, %u blocks of %.3g s slices, seed %lld; %s, %s\n", summary->boots,
-            summary->blocks, (double)plan_number(data, "slice_ns") / 1e9, plan_number(data, "seed"),
-            cpu != NULL ? cpu : "unknown CPU", kernel != NULL ? kernel : "unknown kernel");
-}
-
-/* Text of a server's or of a foreign record: what would drive the terminal is shown as '?'. */
-static void print_plain(FILE *out, const char *text, size_t size)
-{
-    for (size_t i = 0; i < size; i++) {
-        unsigned char byte = (unsigned char)text[i];
-        fputc((byte < ' ' && byte != '\t') || byte == 0x7f ? '?' : byte, out);
-    }
+    const char *started = json_string_value(json_object_get(data->run, "started"));
+    fprintf(out, "%s: %s; %lld connections%s%s\n", text_shown(plan_text(data, "workload")).text,
+            text_shown(plan_text(data, "summary")).text, plan_number(data, "connections"),
+            started != NULL ? "; " : "", text_shown(started != NULL ? started : "").text);
+    fprintf(out, "%s, %s of %.3g s slices, seed %lld; %s, %s\n",
+            text_count(summary->boots, "boot").text, text_count(summary->blocks, "block").text,
+            (double)plan_number(data, "slice_ns") / 1e9, plan_number(data, "seed"),
+            text_shown(cpu != NULL ? cpu : "unknown CPU").text,
+            text_shown(kernel != NULL ? kernel : "unknown kernel").text);
 }
 
 /* The last lines of an output, indented, so that a row can be understood without the record. */
@@ -179,7 +61,7 @@ static void print_output(FILE *out, const char *indent, const char *output)
         if (end == NULL)
             end = output + length;
         fprintf(out, "%s| ", indent);
-        print_plain(out, from, (size_t)(end - from < 200 ? end - from : 200));
+        text_print(out, from, (size_t)(end - from < 200 ? end - from : 200), "\t");
         fputc('\n', out);
     }
 }
@@ -200,18 +82,19 @@ static void print_doubts(FILE *out, const struct record_data *data, const struct
     for (size_t i = 0; i < summary->count; i++)
         spoilt += summary->rows[i].spoilt;
     if (spoilt > 0)
-        fprintf(out,
-                "%u slices were spoilt, the load generator's core having been taken; they were "
-                "repeated.\n",
-                spoilt);
+        fprintf(out, "%s spoilt, the load generator's core having been taken, and repeated.\n",
+                text_count(spoilt, "slice").text);
+    if (summary->repeated > 0)
+        fprintf(out, "%s of the record came twice and counted once.\n",
+                text_count(summary->repeated, "line").text);
     for (size_t i = 0; i < summary->count; i++) {
         const struct row *row = &summary->rows[i];
         if (row->unsteady)
             fprintf(out, "%s: still warming up when its slices began in at least one boot.\n",
-                    row->name);
+                    text_shown(row->name).text);
         if (row->idle_cpu > 0.01)
-            fprintf(out, "%s: used %.1f%% of a core while it should have been idle.\n", row->name,
-                    row->idle_cpu * 100);
+            fprintf(out, "%s: used %.1f%% of a core while it should have been idle.\n",
+                    text_shown(row->name).text, row->idle_cpu * 100);
     }
 }
 
@@ -220,36 +103,143 @@ static void print_waivers(FILE *out, const struct summary *summary)
     for (size_t i = 0; i < summary->count; i++) {
         const struct row *row = &summary->rows[i];
         const char *id;
-        json_t *reason;
-        json_object_foreach((json_t *)(uintptr_t)row->http_waivers, id, reason)
-            fprintf(out, "* %s falls short of %s by waiver: %s\n", row->name, id,
-                    json_string_value(reason));
+        json_t *item;
+        json_object_foreach((json_t *)(uintptr_t)row->http_waivers, id, item)
+        {
+            const char *reason = json_is_string(item) ? json_string_value(item) : "";
+            fprintf(out, "* %s falls short of %s by waiver: ", text_shown(row->name).text,
+                    text_shown(id).text);
+            text_print(out, reason, strlen(reason), "");
+            fputc('\n', out);
+        }
     }
 }
 
-static void print_foot(FILE *out, const struct record_data *data, const struct summary *summary)
+static void print_failures(FILE *out, const struct summary *summary)
 {
     for (size_t i = 0; i < summary->count; i++) {
         const struct row *row = &summary->rows[i];
         if (row->reason[0] == '\0')
             continue;
-        fprintf(out, "%s %s: ", row->name, row->status);
-        print_plain(out, row->reason, strlen(row->reason));
+        fprintf(out, "%s %s: ", text_shown(row->name).text, text_shown(row->status).text);
+        text_print(out, row->reason, strlen(row->reason), "");
         fputc('\n', out);
         print_output(out, "    ", row->output);
     }
-    print_waivers(out, summary);
-    if (summary->limit != NULL)
-        fprintf(out,
-                "%% limit: of %s, the faster reference: a canned reply without HTTP parsing.\n",
-                summary->limit);
-    fputs(
-        "HTTP: cases of the contract passed (docs/CONTRACT.md); an entry that fails one that gates "
-        "is not ranked.\n",
-        out);
+}
+
+/* What a rank claims, and where it claims nothing. */
+static void print_ranks(FILE *out, const struct summary *summary)
+{
+    const struct ranking *ranking = &summary->ranking;
+    if (ranking->pair_count == 0 || summary->rows[0].rank == 0)
+        return;
+    const struct text_shown pairs = text_count(ranking->pair_count, "pair");
+    const struct text_shown boots = text_count(ranking->boots, "boot");
+    if (ranking->provisional) {
+        fprintf(
+            out,
+            "rank: by req/s alone, and provisional (?): %s can't tell %s apart, %u boots could.\n",
+            boots.text, pairs.text, ranking->boots_needed);
+        return;
+    }
+    fprintf(
+        out,
+        "rank: 1 and as many as were shown to be faster; = shares it. Shown: more than %.1f%%%s, "
+        "at p < 0.05\nover %s (sign flips of %s, Holm's correction): report --pairs.\n",
+        ranking->delta * 100, ranking->delta > RANKS_DELTA_MIN ? " (what the twin showed)" : "",
+        pairs.text, boots.text);
+    for (size_t i = 0; i < summary->count; i++)
+        if (summary->rows[i].rank > 0 && strcmp(summary->rows[i].verdict, "hammer") == 0)
+            fprintf(out, "%s: the load generator was its limit, so none is ranked above it.\n",
+                    text_shown(summary->rows[i].name).text);
+}
+
+/* The A/A line: whenever there was a twin, also if nothing came of it. */
+static void print_twin(FILE *out, const struct ranking *ranking)
+{
+    const struct twin *twin = &ranking->twin;
+    if (twin->entry == NULL)
+        return;
+    fprintf(out, "A/A: %s, measured twice: ", text_shown(twin->entry).text);
+    if (twin->reason[0] != '\0') {
+        fputs("no comparison: ", out);
+        text_print(out, twin->reason, strlen(twin->reason), "");
+        fputc('\n', out);
+        return;
+    }
+    fprintf(out, "twin/entry %.4f", twin->ratio.value);
+    if (isfinite(twin->ratio.low) && isfinite(twin->ratio.high))
+        fprintf(out, " (95%%: %.4f to %.4f)", twin->ratio.low, twin->ratio.high);
+    fprintf(out, ", p %.3f: %s.\n", twin->p,
+            twin->differs                               ? "it differs from itself"
+            : signflip_p_min(twin->boots) < RANKS_ALPHA ? "no more than chance allows"
+                                                        : "too few boots to find a difference");
+}
+
+/* Names of the ranked rows above the limit, which is a server and no law. */
+static void print_limit(FILE *out, const struct summary *summary)
+{
+    if (summary->limit == NULL)
+        return;
+    fprintf(out,
+            "%%limit: of %s, the faster reference. ref: a canned reply, no HTTP parsing; fails "
+            "HTTP cases by design.\n",
+            text_shown(summary->limit).text);
+    bool any = false;
+    for (size_t i = 0; i < summary->count; i++) {
+        if (summary->rows[i].rank == 0 || summary->rows[i].share_of_limit.value <= 1)
+            continue;
+        fprintf(out, "%s%s",
+                any ? ", " : "Over 100% of the limit: ", text_shown(summary->rows[i].name).text);
+        any = true;
+    }
+    if (any)
+        fputs(". A reference is a server too, no bound: it may have had less luck, or met the "
+              "hammer's limit.\n",
+              out);
+}
+
+static bool was_quick(const struct record_data *data)
+{
+    size_t index;
+    json_t *argument;
+    json_array_foreach(json_object_get(data->run, "argv"), index,
+                       argument) if (json_is_string(argument) &&
+                                     strcmp(json_string_value(argument), "--quick") ==
+                                         0) return true;
+    return false;
+}
+
+static void print_legend(FILE *out, const struct record_data *data, const struct summary *summary)
+{
+    fputs("HTTP: cases of the contract passed, of those tried (docs/CONTRACT.md); one that gates "
+          "and fails: not ranked.\n",
+          out);
+    if (was_quick(data))
+        fputs("A quick run tries only the cases that gate, so its totals are lower than a full "
+              "run's.\n",
+              out);
+    bool counted = false;
+    for (size_t i = 0; i < summary->count; i++)
+        counted |= isfinite(summary->rows[i].cost[COST_SYSCALLS]);
+    fprintf(out,
+            "+-95%%: half the interval of req/s. CPU us: server's CPU time a request, "
+            "user+kernel.%s\n",
+            counted ? " sys/req: system calls." : "");
     fputs("Latency is closed-loop and raw. verdict: what limited the row (server, hammer, "
           "neighbours, waiting, errors).\n",
           out);
+}
+
+static void print_foot(FILE *out, const struct record_data *data, const struct summary *summary)
+{
+    print_failures(out, summary);
+    print_waivers(out, summary);
+    print_ranks(out, summary);
+    print_twin(out, &summary->ranking);
+    print_limit(out, summary);
+    print_legend(out, data, summary);
     print_doubts(out, data, summary);
     if (!summary->complete)
         fputs(summary->interrupted ? "Interrupted: this is what was measured until then.\n"
@@ -257,68 +247,97 @@ static void print_foot(FILE *out, const struct record_data *data, const struct s
               out);
 }
 
+/* What was printed into memory, by the line: `print` gets each without its newline. */
+static void print_lines(FILE *out, const char *text, void (*print)(FILE *, const char *, size_t))
+{
+    while (*text != '\0') {
+        size_t length = strcspn(text, "\n");
+        print(out, text, length);
+        fputc('\n', out);
+        text += length + (text[length] == '\n');
+    }
+}
+
+static void print_plain_line(FILE *out, const char *line, size_t length)
+{
+    text_print(out, line, length, "\t");
+}
+
+/* An item of a list each; lines of a server's output belong to the item before them. */
+static void print_markdown_item(FILE *out, const char *line, size_t length)
+{
+    size_t indent = strspn(line, " ");
+    fputs(indent > 0 ? "  - " : "- ", out);
+    text_print_markdown(out, line + indent, length - indent);
+}
+
+static void print_markdown_line(FILE *out, const char *line, size_t length)
+{
+    text_print_markdown(out, line, length);
+    fputs("  ", out);
+}
+
+typedef void view_part(FILE *out, const struct record_data *data, const struct summary *summary);
+
+/* Names and texts come from the record, which may be a foreign one: no part reaches `out` but by
+ * way of `print`, which lets no control character through. */
+static void print_part(FILE *out, const struct record_data *data, const struct summary *summary,
+                       view_part *part, void (*print)(FILE *, const char *, size_t))
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *memory = open_memstream(&text, &size);
+    if (memory == NULL)
+        return;
+    part(memory, data, summary);
+    fclose(memory);
+    print_lines(out, text, print);
+    free(text);
+}
+
+static void print_title(FILE *out, const struct record_data *data, const struct summary *summary)
+{
+    if (ranks_inconclusive(&summary->ranking))
+        print_inconclusive(out, &summary->ranking.twin);
+    print_head(out, data, summary);
+}
+
 void view_table(FILE *out, const struct record_data *data, const struct summary *summary)
 {
-    print_head(out, data, summary);
+    struct cells_table table;
+    print_part(out, data, summary, print_title, print_plain_line);
     fputc('\n', out);
-    print_rows(out, summary);
+    cells_of_rows(summary, &table);
+    cells_print(out, &table);
+    cells_free(&table);
     fputc('\n', out);
-    print_foot(out, data, summary);
+    print_part(out, data, summary, print_foot, print_plain_line);
 }
 
 void view_markdown(FILE *out, const struct record_data *data, const struct summary *summary)
 {
-    print_head(out, data, summary);
+    struct cells_table table;
+    if (ranks_inconclusive(&summary->ranking))
+        fputs("## INCONCLUSIVE\n\n", out);
+    print_part(out, data, summary, print_title, print_markdown_line);
     fputc('\n', out);
-    for (int i = 0; i < COLUMNS; i++)
-        fprintf(out, "| %s ", titles[i]);
-    fputs("|\n", out);
-    for (int i = 0; i < COLUMNS; i++)
-        fputs(is_left(i) ? "|---" : "|---:", out);
-    fputs("|\n", out);
-    for (size_t r = 0; r < summary->count; r++) {
-        struct cells cells;
-        fill(&cells, &summary->rows[r]);
-        for (int i = 0; i < COLUMNS; i++)
-            fprintf(out, "| %s ", cells.text[i]);
-        fputs("|\n", out);
-    }
+    cells_of_rows(summary, &table);
+    cells_print_markdown(out, &table);
+    cells_free(&table);
     fputc('\n', out);
-    print_foot(out, data, summary);
+    print_part(out, data, summary, print_foot, print_markdown_item);
 }
 
-static void csv_number(FILE *out, double value)
+void view_pairs(FILE *out, const struct summary *summary, bool markdown)
 {
-    if (isfinite(value))
-        fprintf(out, ",%.9g", value);
+    struct cells_table table;
+    cells_of_pairs(summary, &table);
+    fputc('\n', out);
+    if (table.count == 0)
+        fputs("No pairs: fewer than two entries are ranked.\n", out);
+    else if (markdown)
+        cells_print_markdown(out, &table);
     else
-        fputc(',', out);
-}
-
-void view_csv(FILE *out, const struct summary *summary)
-{
-    fputs("rank,entry,status,req_per_s,req_per_s_low,req_per_s_high,share_of_limit,"
-          "latency_p50_us,latency_p99_us,cpu_us_per_req,bytes_per_response,rss_peak_bytes,"
-          "requests,errors,http_passed,http_total,verdict\n",
-          out);
-    for (size_t i = 0; i < summary->count; i++) {
-        const struct row *row = &summary->rows[i];
-        if (row->rank > 0)
-            fprintf(out, "%u", row->rank);
-        fprintf(out, ",%s,%s", row->name, row->status);
-        csv_number(out, row->rate_per_s.value);
-        csv_number(out, row->rate_per_s.low);
-        csv_number(out, row->rate_per_s.high);
-        csv_number(out, row->share_of_limit.value);
-        csv_number(out, row->latency_p50_us);
-        csv_number(out, row->latency_p99_us);
-        csv_number(out, row->cpu_us);
-        csv_number(out, row->bytes_per_response);
-        csv_number(out, row->rss_peak_bytes);
-        csv_number(out, row->requests);
-        csv_number(out, row->errors);
-        csv_number(out, row->http_passed);
-        csv_number(out, row->http_total);
-        fprintf(out, ",%s\n", row->verdict);
-    }
+        cells_print(out, &table);
+    cells_free(&table);
 }

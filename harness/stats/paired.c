@@ -148,10 +148,8 @@ static struct interval exp_interval(struct interval logs)
     return (struct interval){exp(logs.value), exp(logs.low), exp(logs.high)};
 }
 
-static bool is_sound(const struct paired *data, double confidence, unsigned draws)
+static bool is_sound(const struct paired *data)
 {
-    if (!(confidence > 0 && confidence < 1) || draws < PAIRED_DRAWS_MIN)
-        return false;
     for (size_t k = 1; k < data->blocks; k++)
         if (data->boot[k] < data->boot[k - 1])
             return false;
@@ -161,18 +159,48 @@ static bool is_sound(const struct paired *data, double confidence, unsigned draw
     return true;
 }
 
-int paired_ratio(const struct paired *data, size_t entry, size_t base, double confidence,
-                 unsigned draws, uint64_t seed, struct interval *ratio)
+static bool is_asked_well(double confidence, unsigned draws)
 {
-    if (!is_sound(data, confidence, draws) || entry >= data->entries || base >= data->entries)
-        return -EINVAL;
+    return confidence > 0 && confidence < 1 && draws >= PAIRED_DRAWS_MIN;
+}
 
+/* log(rate of entry/rate of base) a block, NAN where either has no slice; to be freed. */
+static double *log_ratios(const struct paired *data, size_t entry, size_t base)
+{
     double *by_block = mem_alloc(data->blocks + 1, sizeof *by_block);
     for (size_t k = 0; k < data->blocks; k++) {
         const double *row = data->rate + k * data->entries;
         by_block[k] = log(row[entry]) - log(row[base]);
     }
+    return by_block;
+}
+
+int paired_boot_means(const struct paired *data, size_t entry, size_t base, double *means,
+                      size_t *count)
+{
+    if (!is_sound(data) || entry >= data->entries || base >= data->entries)
+        return -EINVAL;
+
+    struct effects e;
+    double *by_block = log_ratios(data, entry, base);
+    effects_init(&e, data, by_block);
+    *count = e.boots;
+    for (size_t b = 0; b < e.boots; b++)
+        means[b] = boot_mean(&e, b);
+    effects_free(&e);
+    free(by_block);
+    return 0;
+}
+
+int paired_ratio(const struct paired *data, size_t entry, size_t base, double confidence,
+                 unsigned draws, uint64_t seed, struct interval *ratio)
+{
+    if (!is_sound(data) || !is_asked_well(confidence, draws) || entry >= data->entries ||
+        base >= data->entries)
+        return -EINVAL;
+
     struct interval logs;
+    double *by_block = log_ratios(data, entry, base);
     int rc = interval_of_blocks(data, by_block, confidence, draws, seed, &logs);
     free(by_block);
     if (rc == 0)
@@ -319,7 +347,7 @@ static int interval_by_effects(const struct fit *f, const struct paired *data, c
 int paired_rate(const struct paired *data, size_t entry, double confidence, unsigned draws,
                 uint64_t seed, struct interval *rate)
 {
-    if (!is_sound(data, confidence, draws) || entry >= data->entries)
+    if (!is_sound(data) || !is_asked_well(confidence, draws) || entry >= data->entries)
         return -EINVAL;
 
     struct fit f;

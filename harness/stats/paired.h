@@ -53,7 +53,7 @@ struct paired {
     const unsigned *boot;
 };
 
-/* Both functions below return 0 and fill their interval, or
+/* paired_ratio and paired_rate return 0 and fill their interval, or
  *   -EINVAL  entry out of range, a rate that is 0, negative or infinite (a slice without a valid
  *            answer has no rate: whether it is left out or fails the entry is for the caller to
  *            say), boots out of order, confidence not between 0 and 1, fewer than PAIRED_DRAWS_MIN
@@ -67,6 +67,12 @@ struct paired {
  * at `confidence` (0.95) from `draws` bootstrap draws (4000) seeded by `seed`. */
 int paired_ratio(const struct paired *data, size_t entry, size_t base, double confidence,
                  unsigned draws, uint64_t seed, struct interval *ratio);
+
+/* What the ratio's estimate is the mean of: for each boot in which both have a slice in one block,
+ * the mean over these blocks of log(rate of entry/rate of base). `means` has room for data->blocks.
+ * Returns 0 and fills *count, which may be 0, or -EINVAL as above. */
+int paired_boot_means(const struct paired *data, size_t entry, size_t base, double *means,
+                      size_t *count);
 
 /* The entry's rate at the level the machine had over the run: exp of the mean over boots of the
  * mean over blocks of its log rates. Each block's level is fitted from the other entries alone, by

@@ -75,7 +75,7 @@ for format in json table markdown csv; do
 done
 show report --format table
 has "table: the reason of a failure" "$tmp/out" "Hello Mars"
-has "table: the columns" "$tmp/out" "req/s.*limit.*p50.*p99.*CPU.*B/resp.*peak MiB.*verdict"
+has "table: the columns" "$tmp/out" "req/s.*limit.*p50.*p99.*CPU.*sys/req.*B/resp.*MiB.*HTTP.*verdict"
 show report --format csv
 is "csv: every line has as many fields" \
     "$(sed 's/"[^"]*"//g' "$tmp/out" | awk -F, '{print NF}' | sort -u | wc -l)" 1
