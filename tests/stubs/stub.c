@@ -92,6 +92,7 @@ static uint64_t late_ms;  /* every answer so late */
 static bool freeze_date, body_waits = true, one_a_read, accept_all, canned;
 static bool body_blind, cut_blind; /* once number[0] answers were given */
 static bool listening = true;      /* false for a moment after descriptors ran out */
+static char *volatile kept;        /* the last memory that was lost on purpose */
 static int epoll_fd, listen_fd, hold_fd, tick_fd;
 static struct connection *first_held, *last_held;
 
@@ -341,6 +342,24 @@ static void answer_exit_after(struct connection *c, const struct request *r)
     answer_plain(c, r);
 }
 
+/* Memory that is written to and never read again. */
+static void answer_grows(struct connection *c, const struct request *r)
+{
+    char *lost = malloc(number[0]);
+    if (!lost)
+        fail("malloc");
+    memset(lost, 1, number[0]);
+    kept = lost;
+    answer_plain(c, r);
+}
+
+static void answer_keeps_files(struct connection *c, const struct request *r)
+{
+    if (dup(epoll_fd) < 0 && errno != EMFILE)
+        fail("dup");
+    answer_plain(c, r);
+}
+
 static void answer_hang_after(struct connection *c, const struct request *r)
 {
     if (requests > number[0]) {
@@ -408,6 +427,18 @@ static void start_fork_child(void)
 static void start_delay(void)
 {
     late_ms = number[0];
+}
+
+static void end_badly(int signal_number)
+{
+    static const char words[] = "stub: planted: ends badly\n";
+    (void)signal_number;
+    _exit(write(STDERR_FILENO, words, sizeof words - 1) < 0 ? 4 : (int)number[0]);
+}
+
+static void start_bad_end(void)
+{
+    signal(SIGTERM, end_badly);
 }
 
 static void start_ignore_term(void)
@@ -503,6 +534,9 @@ static const struct mode modes[] = {
     {"die-after", 1, NULL, answer_die_after, NULL, "N: abort() after N answers"},
     {"exit-after", 1, NULL, answer_exit_after, NULL, "N: exits with status 3 after N answers"},
     {"hang-after", 1, NULL, answer_hang_after, NULL, "N: does nothing more after N answers"},
+    {"grows", 1, NULL, answer_grows, NULL, "BYTES: so much more memory for each answer"},
+    {"keeps-files", 0, NULL, answer_keeps_files, NULL, "a descriptor more for each answer"},
+    {"bad-end", 1, start_bad_end, answer_plain, NULL, "STATUS: with which it ends on SIGTERM"},
     {"never-ready", 0, start_never, answer_plain, NULL, "listens on nothing"},
     {"slow-start", 1, start_slow, answer_plain, NULL, "SECONDS: before it listens"},
     {"forks", 0, start_forks, answer_plain, NULL, "the first process exits, its child serves"},
