@@ -6,10 +6,13 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <microhttpd.h>
@@ -22,6 +25,7 @@ enum {
     CONNECTION_LIMIT = 1 << 20,   /* leaves it to the limit of open files */
     TIMEOUT_S = 60,
     HANGUP_TIMEOUT_S = 1,
+    SWEEP_S = 5,
     TURN_MAX_MS = 250,
 };
 
@@ -33,6 +37,16 @@ static struct MHD_Response *not_found;
 static struct MHD_Response *bad_request;
 static struct MHD_Response *not_allowed;
 static struct MHD_Response *not_implemented;
+
+/* A connection, in the list of all. */
+struct client {
+    struct client *next, **link;
+    int fd;
+    time_t heard_s; /* when it came, or last brought a head, some of a body, or a request's end */
+};
+
+static struct client *clients;
+static time_t now_s; /* as of the turn of the loop */
 
 struct fields {
     int host;
@@ -68,13 +82,23 @@ static bool value_is_valid(const char *value, size_t len)
     return true;
 }
 
+/* The library glues a folded line to the name of the field above it: of "Transfer-Encoding:
+ * chunked" and " a" it makes "Transfer-Encodinga: chunked", and takes no notice of the coding. */
+static bool is_folded(const char *name, size_t len, const char *above)
+{
+    size_t above_len = strlen(above);
+    return len > above_len && strncasecmp(name, above, above_len) == 0;
+}
+
 static enum MHD_Result note_field(void *cls, enum MHD_ValueKind kind, const char *name,
                                   size_t name_len, const char *value, size_t value_len)
 {
     (void)kind;
     struct fields *seen = cls;
 
-    if (!is_token(name, name_len) || !value_is_valid(value, value_len)) {
+    if (!is_token(name, name_len) || !value_is_valid(value, value_len) ||
+        is_folded(name, name_len, "Content-Length") ||
+        is_folded(name, name_len, "Transfer-Encoding")) {
         seen->valid = false;
     } else if (strcasecmp(name, "Host") == 0) {
         seen->host++;
@@ -160,6 +184,10 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
     (void)cls;
     (void)body;
 
+    struct client *client =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+    client->heard_s = now_s;
+
     if (*request == NULL) {
         *request = &head_seen;
         return head_is_valid(connection, version)
@@ -176,18 +204,53 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
 /* Waits, apart from the library, for clients that have sent their FIN. */
 static int hangups_fd;
 
+static struct client *add_client(int fd)
+{
+    struct client *client = malloc(sizeof *client);
+    if (client == NULL)
+        abort();
+    *client = (struct client){.next = clients, .link = &clients, .fd = fd, .heard_s = now_s};
+    if (clients != NULL)
+        clients->link = &client->next;
+    clients = client;
+    return client;
+}
+
+static void forget_client(struct client *client)
+{
+    *client->link = client->next;
+    if (client->next != NULL)
+        client->next->link = client->link;
+    free(client);
+}
+
+/* The library gives up on a client that is silent, but not on one that sends a byte of its head now
+ * and then. The library reads the end, and closes. */
+static void cut_off_slow_clients(void)
+{
+    static time_t next_s;
+    if (now_s < next_s)
+        return;
+    next_s = now_s + SWEEP_S;
+    for (const struct client *client = clients; client != NULL; client = client->next)
+        if (now_s - client->heard_s > TIMEOUT_S - SWEEP_S)
+            shutdown(client->fd, SHUT_RDWR);
+}
+
 /* The library stops reading at a short read, and is told of no new edge for a FIN that had come
  * with the data: such a connection would stand until the timeout. */
 static void on_connection(void *cls, struct MHD_Connection *connection, void **context,
                           enum MHD_ConnectionNotificationCode what)
 {
     (void)cls;
-    (void)context;
-    if (what != MHD_CONNECTION_NOTIFY_STARTED)
+    if (what != MHD_CONNECTION_NOTIFY_STARTED) {
+        forget_client(*context);
         return;
+    }
     struct epoll_event event = {.events = EPOLLRDHUP | EPOLLET, .data.ptr = connection};
     int fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
     epoll_ctl(hangups_fd, EPOLL_CTL_ADD, fd, &event);
+    *context = add_client(fd);
 }
 
 static void hasten_hangups(void)
@@ -263,6 +326,10 @@ static void serve(struct MHD_Daemon *daemon)
     while (waited[SIGTERM_SEEN].revents == 0) {
         if (poll(waited, 3, wait_ms(daemon)) < 0 && errno != EINTR)
             break;
+        struct timespec now;
+        clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+        now_s = now.tv_sec;
+        cut_off_slow_clients();
         if (waited[HANGUPS].revents != 0)
             hasten_hangups();
         MHD_run(daemon);

@@ -7,6 +7,7 @@ const { parseArgs } = require('node:util');
 const HELLO = 'Hello World\n';
 const HELLO_HEADERS = { 'Content-Type': 'text/plain', 'Content-Length': HELLO.length };
 const IDLE_TIMEOUT_MS = 60 * 1000;
+const HEAD_TIMEOUT_MS = 30 * 1000; // Node looks every 30 s, so it may take twice as long
 const LINGER_MS = 2 * 1000;
 
 // uri-host [":" port] of RFC 3986, 3.2.2, or nothing at all, as RFC 9110, 7.2 allows.
@@ -131,7 +132,9 @@ function readOptions() {
 
 function serve(port) {
   // The check for a missing Host is done with the others, in hostIsValid.
-  const options = { keepAliveTimeout: IDLE_TIMEOUT_MS, requireHostHeader: false };
+  const options = {
+    keepAliveTimeout: IDLE_TIMEOUT_MS, headersTimeout: HEAD_TIMEOUT_MS, requireHostHeader: false,
+  };
   const server = http.createServer(options, onRequest);
   server.on('connect', onConnect);
   server.on('clientError', onClientError);
