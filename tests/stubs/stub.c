@@ -244,6 +244,13 @@ static void answer_every(struct connection *c, const struct request *r)
         hold(c, number[1] * 1000000);
 }
 
+static void answer_late_once(struct connection *c, const struct request *r)
+{
+    answer_plain(c, r);
+    if (requests == number[0])
+        hold(c, number[1] * 1000000);
+}
+
 static void answer_wrong_length(struct connection *c, const struct request *r)
 {
     struct answer a = right_answer(r);
@@ -508,6 +515,7 @@ static const struct mode modes[] = {
     {"plain", 0, NULL, answer_plain, NULL, "no fault"},
     {"delay", 1, start_delay, answer_plain, NULL, "MS: each answer so late, others not blocked"},
     {"every", 2, NULL, answer_every, NULL, "N MS: each Nth answer so late"},
+    {"late-once", 2, NULL, answer_late_once, NULL, "N MS: only the Nth answer so late"},
     {"slow", 1, NULL, answer_slow, NULL, "PERCENT: so much more CPU time a request"},
     {"wrong-length", 1, NULL, answer_wrong_length, NULL, "BYTES: the Content-Length announced"},
     {"wrong-body", 0, start_wrong_body, answer_wrong_body_after, NULL, "another 12 bytes"},
@@ -597,17 +605,27 @@ static bool is_token(const char *text, size_t size)
     return size > 0;
 }
 
-/* uri-host [":" port] (RFC 9110 7.2), loosely: what the letters may be. */
+static bool is_percent(const char *at, const char *end)
+{
+    return *at == '%' && end - at > 2 && isxdigit((unsigned char)at[1]) &&
+           isxdigit((unsigned char)at[2]);
+}
+
+/* uri-host [":" port] (RFC 9110 7.2); what stands in brackets is not looked at. */
 static bool is_host(struct value v)
 {
     const char *end = v.at + v.size;
     const char *at = v.at;
-    while (at < end && *at != ':' && *at != '[')
-        if (!isalnum((unsigned char)*at++) && !strchr("-._~%!$&'()*+;=", at[-1]))
+    if (at < end && *at == '[') {
+        const char *bracket = memchr(at, ']', v.size);
+        if (!bracket || bracket == at + 1)
             return false;
-    if (at < end && *at == '[')
-        while (at < end && *at++ != ']')
-            ;
+        at = bracket + 1;
+    }
+    for (; v.size > 0 && v.at[0] != '[' && at < end && *at != ':'; at++)
+        if (!isalnum((unsigned char)*at) && !(*at && strchr("-._~!$&'()*+,;=", *at)) &&
+            !is_percent(at, end))
+            return false;
     if (at < end && *at++ != ':')
         return false;
     while (at < end && isdigit((unsigned char)*at))
@@ -759,6 +777,9 @@ static size_t chunked_bytes(const char *text, size_t size)
         if (chunk >= BUFFER_BYTES)
             return BODY_TOO_LARGE;
         if (at == first || (text[at] != '\r' && text[at] != ';'))
+            return BODY_BAD;
+        const char *to = line_end ? line_end : text + size;
+        if (memchr(text + at, '\n', (size_t)(to - text) - at))
             return BODY_BAD;
         if (!line_end)
             return 0;
