@@ -113,7 +113,7 @@ has "a waiver without a reason: file and line" "$tmp/err" 'servers/yes/entry\.co
 sed -i 's/^waive.*/waive = Q99: no such case/' "$root/servers/yes/entry.conf"
 show check yes --case A01
 exits "a waiver of no case: failed" 1
-has "a waiver of no case: named" "$tmp/err" 'waives Q99, which is no case'
+has "a waiver of no case: named" "$tmp/out" 'waives Q99, which is no case'
 sed -i '/^waive/d' "$root/servers/yes/entry.conf"
 
 # Usage, pages with mistakes, servers that are not ours.

@@ -779,7 +779,8 @@ static size_t chunked_bytes(const char *text, size_t size)
         if (at == first || (text[at] != '\r' && text[at] != ';'))
             return BODY_BAD;
         const char *to = line_end ? line_end : text + size;
-        if (memchr(text + at, '\n', (size_t)(to - text) - at))
+        if (memchr(text + at, '\n', (size_t)(to - text) - at) ||
+            (text[at] == '\r' && at + 1 < size && text[at + 1] != '\n'))
             return BODY_BAD;
         if (!line_end)
             return 0;
