@@ -27,6 +27,8 @@ enum {
     HANGUP_TIMEOUT_S = 1,
     SWEEP_S = 5,
     TURN_MAX_MS = 250,
+    EMPTY_TURNS_MAX = 100,
+    EMPTY_TURN_MS = 10,
 };
 
 /* Volatile, so that it stands in memory to the end: a leak checker then tells what the library
@@ -46,12 +48,15 @@ struct client {
 };
 
 static struct client *clients;
-static time_t now_s; /* as of the turn of the loop */
+static time_t now_s;         /* as of the turn of the loop */
+static unsigned empty_turns; /* on end, in which the library called nothing of ours */
 
 struct fields {
     int host;
     int content_length;
     int transfer_encoding;
+    bool has_body;
+    bool expects; /* anything */
     bool valid;
 };
 
@@ -97,7 +102,7 @@ static enum MHD_Result note_field(void *cls, enum MHD_ValueKind kind, const char
     struct fields *seen = cls;
 
     if (!is_token(name, name_len) || !value_is_valid(value, value_len) ||
-        is_folded(name, name_len, "Content-Length") ||
+        is_folded(name, name_len, "Connection") || is_folded(name, name_len, "Content-Length") ||
         is_folded(name, name_len, "Transfer-Encoding")) {
         seen->valid = false;
     } else if (strcasecmp(name, "Host") == 0) {
@@ -106,8 +111,12 @@ static enum MHD_Result note_field(void *cls, enum MHD_ValueKind kind, const char
             seen->valid = false;
     } else if (strcasecmp(name, "Content-Length") == 0) {
         seen->content_length++;
+        seen->has_body = seen->has_body || value[strspn(value, "0")] != '\0';
+    } else if (strcasecmp(name, "Expect") == 0) {
+        seen->expects = true;
     } else if (strcasecmp(name, "Transfer-Encoding") == 0) {
         seen->transfer_encoding++;
+        seen->has_body = true;
         if (strcasecmp(value, "chunked") != 0)
             seen->valid = false;
     }
@@ -118,17 +127,15 @@ static enum MHD_Result note_field(void *cls, enum MHD_ValueKind kind, const char
  * names that are no tokens (5.1), control characters in values (RFC 9110, 5.5), Transfer-Encoding
  * in HTTP/1.0, beside Content-Length, twice, or other than chunked (6.1), a second Content-Length
  * (6.3). */
-static bool head_is_valid(struct MHD_Connection *connection, const char *version)
+static bool head_is_valid(const struct fields *seen, const char *version)
 {
-    struct fields seen = {.valid = true};
     bool http_1_0 = strcmp(version, MHD_HTTP_VERSION_1_0) == 0;
 
-    MHD_get_connection_values_n(connection, MHD_HEADER_KIND, note_field, &seen);
-    if (!seen.valid || seen.host > 1 || (seen.host == 0 && !http_1_0))
+    if (!seen->valid || seen->host > 1 || (seen->host == 0 && !http_1_0))
         return false;
-    if (seen.transfer_encoding > 0)
-        return seen.transfer_encoding == 1 && seen.content_length == 0 && !http_1_0;
-    return seen.content_length <= 1;
+    if (seen->transfer_encoding > 0)
+        return seen->transfer_encoding == 1 && seen->content_length == 0 && !http_1_0;
+    return seen->content_length <= 1;
 }
 
 /* Visible ASCII and no fragment: RFC 3986 has no other characters. */
@@ -175,7 +182,8 @@ static enum MHD_Result answer(struct MHD_Connection *connection, const char *tar
 }
 
 /* Called once when the head is there, once for every piece of a body, and once when the request is
- * whole. An answer given at the first call makes the library close the connection. */
+ * whole. An answer given at the first call makes the library close the connection if there is a
+ * body. */
 static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, const char *target,
                                   const char *method, const char *version, const char *body,
                                   size_t *body_len, void **request)
@@ -187,12 +195,16 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
     struct client *client =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
     client->heard_s = now_s;
+    empty_turns = 0;
 
     if (*request == NULL) {
+        struct fields seen = {.valid = true};
         *request = &head_seen;
-        return head_is_valid(connection, version)
-                   ? MHD_YES
-                   : MHD_queue_response(connection, MHD_HTTP_BAD_REQUEST, bad_request);
+        MHD_get_connection_values_n(connection, MHD_HEADER_KIND, note_field, &seen);
+        if (!head_is_valid(&seen, version))
+            return MHD_queue_response(connection, MHD_HTTP_BAD_REQUEST, bad_request);
+        /* The library would send 100 and then lose a request that stands behind this one. */
+        return seen.expects && !seen.has_body ? answer(connection, target, method) : MHD_YES;
     }
     if (*body_len > 0) {
         *body_len = 0;
@@ -243,6 +255,7 @@ static void on_connection(void *cls, struct MHD_Connection *connection, void **c
                           enum MHD_ConnectionNotificationCode what)
 {
     (void)cls;
+    empty_turns = 0;
     if (what != MHD_CONNECTION_NOTIFY_STARTED) {
         forget_client(*context);
         return;
@@ -305,13 +318,15 @@ static int open_sigterm(void)
 }
 
 /* When it has run out of descriptors, the library drops its listener from the epoll set, and takes
- * it up again at the turn after the one that closes a connection; it does not ask for that turn. */
+ * it up again at the turn after the one that closes a connection; it does not ask for that turn.
+ * And it asks for turns without end, and does nothing in them, while the line of a chunk size is
+ * longer than the connection's memory. */
 static int wait_ms(struct MHD_Daemon *daemon)
 {
     MHD_UNSIGNED_LONG_LONG ms;
     if (MHD_get_timeout(daemon, &ms) != MHD_YES || ms > TURN_MAX_MS)
         return TURN_MAX_MS;
-    return (int)ms;
+    return ms == 0 && empty_turns > EMPTY_TURNS_MAX ? EMPTY_TURN_MS : (int)ms;
 }
 
 static void serve(struct MHD_Daemon *daemon)
@@ -332,6 +347,7 @@ static void serve(struct MHD_Daemon *daemon)
         cut_off_slow_clients();
         if (waited[HANGUPS].revents != 0)
             hasten_hangups();
+        empty_turns++;
         MHD_run(daemon);
     }
     close(waited[SIGTERM_SEEN].fd);

@@ -254,8 +254,9 @@ static int on_headers_complete(llhttp_t *parser)
     if (check_head(c) != 0)
         return HPE_USER;
     parser->upgrade = 0; /* no other protocol is offered */
-    c->keep_alive =
-        !c->request.says_close && (parser->http_minor > 0 || c->request.says_keep_alive);
+    c->keep_alive = !c->request.says_close &&
+                    (parser->http_minor > 0 || c->request.says_keep_alive) &&
+                    !(parser->flags & F_CONNECTION_CLOSE); /* llhttp reads Proxy-Connection too */
     if (!(parser->flags & F_CHUNKED) && parser->content_length == 0)
         return 0;
     if (c->request.expects_continue && parser->http_minor > 0) {

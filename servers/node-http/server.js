@@ -89,14 +89,18 @@ function onRequest(req, res) {
 
 // Ends our side and reads on for a while: a close with input unread resets the connection, and
 // the client may lose the answer (RFC 9112, 9.6).
-function refuse(socket, status, headers = '') {
+function end(socket, status, body, headers, isHead) {
   if (socket.writableEnded || refused.has(socket)) return;
   refused.add(socket);
-  const body = `${http.STATUS_CODES[status]}\n`;
   socket.end(`HTTP/1.1 ${status} ${http.STATUS_CODES[status]}\r\n` +
     `Content-Type: text/plain\r\nContent-Length: ${body.length}\r\n` +
-    `Date: ${new Date().toUTCString()}\r\n${headers}Connection: close\r\n\r\n${body}`);
+    `Date: ${new Date().toUTCString()}\r\n${headers}Connection: close\r\n\r\n` +
+    (isHead ? '' : body));
   setTimeout(() => socket.destroy(), LINGER_MS).unref();
+}
+
+function refuse(socket, status, headers = '', isHead = false) {
+  end(socket, status, `${http.STATUS_CODES[status]}\n`, headers, isHead);
 }
 
 const REFUSALS = { HPE_HEADER_OVERFLOW: 431, ERR_HTTP_REQUEST_TIMEOUT: 408 };
@@ -115,6 +119,25 @@ function onConnect(req, socket) {
   socket.on('error', () => socket.destroy());
   socket.resume();
   refuse(socket, 405, 'Allow: GET, HEAD\r\n');
+}
+
+// No other protocol is offered, so an upgrade is ignored (RFC 9110, 7.8). Without a listener Node
+// would do that too, but lose the requests that came behind it: this answer is the last instead.
+function onUpgrade(req, socket) {
+  const isHead = req.method === 'HEAD';
+  socket.on('error', () => socket.destroy());
+  socket.resume();
+  if (!hostIsValid(req) || !codingIsValid(req)) {
+    refuse(socket, 400, '', isHead);
+  } else if (hasBody(req)) {
+    refuse(socket, 501, '', isHead);
+  } else if (req.method !== 'GET' && !isHead) {
+    refuse(socket, 405, 'Allow: GET, HEAD\r\n');
+  } else if (isRoot(req.url)) {
+    end(socket, 200, HELLO, '', isHead);
+  } else {
+    refuse(socket, req.url.includes('#') ? 400 : 404, '', isHead);
+  }
 }
 
 function fail(message) {
@@ -137,6 +160,7 @@ function serve(port) {
   };
   const server = http.createServer(options, onRequest);
   server.on('connect', onConnect);
+  server.on('upgrade', onUpgrade);
   server.on('clientError', onClientError);
   server.on('error', (err) => {
     if (server.listening) return; // an accept that failed; libuv has backed off already
