@@ -138,9 +138,17 @@ static bool head_is_valid(const struct fields *seen, const char *version)
     return seen->content_length <= 1;
 }
 
+/* RFC 9110, 4.2.1: an http URI without a host is invalid. */
+static bool lacks_host(const char *target)
+{
+    return strncasecmp(target, "http://", 7) == 0 && strchr("/?", target[7]) != NULL;
+}
+
 /* Visible ASCII and no fragment: RFC 3986 has no other characters. */
 static bool target_is_valid(const char *target)
 {
+    if (lacks_host(target))
+        return false;
     for (; *target != '\0'; target++)
         if (*target <= ' ' || *target > '~' || *target == '#')
             return false;

@@ -699,10 +699,12 @@ static const char *read_target(const char *at, const char *end, bool options, st
     for (const char *c = at; c < end; c++)
         if (*c <= ' ' || *c > '~' || *c == '#')
             return bad;
-    if (end - at > 7 && strncasecmp(at, "http://", 7) == 0) {
-        at += 7;
+    if (end - at >= 7 && strncasecmp(at, "http://", 7) == 0) {
+        const char *host = at += 7;
         while (at < end && *at != '/' && *at != '?')
             at++;
+        if (at == host)
+            return bad;
         r->root = at == end;
     } else if (end - at == 1 && *at == '*') {
         return options ? NULL : bad;
