@@ -265,7 +265,7 @@ static bool is_late(const struct judge_result *r)
     return r->page->fault == NULL && r->verdict == JUDGE_FAILED && r->outcome.late;
 }
 
-/* What did not come in time may have been kept by the machine: two dozen conversations go on at
+/* What did not come in time may have been kept by the machine: dozens of conversations go on at
  * once, and others may need its cores. A few such cases are tried once more, side by side with few;
  * one that passes then is noted. Where there are many it is the server. */
 static void try_late_again(struct bench *b)

@@ -14,7 +14,7 @@
 
 #include <signal.h>
 
-#define JUDGE_WORKERS 24
+#define JUDGE_WORKERS 32
 
 enum judge_verdict {
     JUDGE_PASSED,
