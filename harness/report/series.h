@@ -1,0 +1,28 @@
+/* The rates of a record, block by block, for a choice of its entries: what comparisons are made of.
+ */
+#ifndef REPORT_SERIES_H
+#define REPORT_SERIES_H
+
+#include "record/record.h"
+#include "stats/paired.h"
+
+#include <stdint.h>
+
+struct series {
+    size_t entries, blocks, boots;
+    double *rate;       /* [block * entries + entry], per second; NAN where there is none */
+    unsigned *boot;     /* of each block, counted from 0 without gaps */
+    uint64_t *begin_ns; /* of each boot: its first slice's beginning, CLOCK_MONOTONIC */
+    uint64_t *end_ns;   /* of each boot: its last slice's beginning */
+};
+
+/* The columns are those of `names`, in their order. Slices of others are passed over, and so are
+ * the boots in which none of them has a slice. */
+void series_read(const struct record_data *data, const char *const *names, size_t count,
+                 struct series *series);
+void series_free(struct series *series);
+
+/* Borrows the series' arrays. */
+struct paired series_paired(const struct series *series);
+
+#endif
