@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { DRAWS = 4000, BOOTS_WANTED = 12 };
+enum { DRAWS = 4000, BOOTS_WANTED = 12, BLOCKS_LEAST = 8 };
 static const double confidence = 0.95;
 static const struct interval unknown = {NAN, NAN, NAN};
 
@@ -179,9 +179,51 @@ static void doubt_rare(struct comparison *c, const struct compare_row *row)
                         row->of_all.value, row->of_all.low, row->of_all.high));
 }
 
-static void set_builds(struct comparison *c, struct compare_row *row, const struct series *series,
+/* Where either server waited, the load generator was the limit and the block tells nothing of the
+ * servers: it is left out, and so is a boot with few blocks left, whose mean would weigh as much as
+ * any other's. If less than half of the boots remain, nothing is left out: what then comes out
+ * "same" is no proof. Returns how many blocks are out, or SIZE_MAX for that case. */
+static size_t leave_out_waits(struct series *s)
+{
+    size_t *left = mem_alloc(s->boots + 1, sizeof *left);
+    size_t out = 0;
+    size_t boots = 0;
+    for (size_t k = 0; k < s->blocks; k++)
+        left[s->boot[k]] += !s->waited[2 * k] && !s->waited[2 * k + 1];
+    for (size_t i = 0; i < s->boots; i++)
+        boots += left[i] >= BLOCKS_LEAST;
+    for (size_t k = 0; k < s->blocks && 2 * boots >= s->boots; k++) {
+        if (left[s->boot[k]] >= BLOCKS_LEAST && !s->waited[2 * k] && !s->waited[2 * k + 1])
+            continue;
+        s->rate[2 * k] = NAN;
+        out++;
+    }
+    for (size_t k = 0; k < s->blocks && 2 * boots < s->boots; k++)
+        if (s->waited[2 * k] || s->waited[2 * k + 1])
+            out = SIZE_MAX;
+    free(left);
+    return out;
+}
+
+static void doubt_waits(struct comparison *c, struct compare_row *row, const struct series *series,
+                        size_t out)
+{
+    if (out == SIZE_MAX) {
+        doubt(c, mem_copy_string("In most blocks a server waited for load, so req/s hides what it "
+                                 "could do: `same` is not claimed."));
+        if (row->outcome == COMPARE_SAME)
+            row->outcome = COMPARE_UNSURE;
+    } else if (out > 0) {
+        doubt(c, mem_format("%zu of %zu blocks are left out, a server having waited for load in "
+                            "them.",
+                            out, series->blocks));
+    }
+}
+
+static void set_builds(struct comparison *c, struct compare_row *row, struct series *series,
                        uint64_t seed)
 {
+    const size_t out = leave_out_waits(series);
     const struct paired paired = series_paired(series);
     if (row->outcome == COMPARE_FAILED ||
         trimmed_ratio(&paired, 1, 0, confidence, DRAWS, seed, &row->ratio) != 0 ||
@@ -190,6 +232,7 @@ static void set_builds(struct comparison *c, struct compare_row *row, const stru
     c->judged = 1;
     row->outcome = compare_judge(row->ratio, row->ratio, c->threshold);
     doubt_rare(c, row);
+    doubt_waits(c, row, series, out);
     if (series->boots > 1 && series->boots < BOOTS_WANTED)
         doubt(c, mem_format("%zu boots: fewer than %d know little of how processes differ.",
                             series->boots, BOOTS_WANTED));

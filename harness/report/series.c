@@ -29,9 +29,19 @@ static void begin_block(struct series *s)
     s->blocks++;
     s->boot = mem_grow(s->boot, s->blocks, sizeof *s->boot);
     s->rate = mem_grow(s->rate, s->blocks * s->entries, sizeof *s->rate);
+    s->waited = mem_grow(s->waited, s->blocks * s->entries, sizeof *s->waited);
     s->boot[s->blocks - 1] = (unsigned)s->boots - 1;
-    for (size_t i = 0; i < s->entries; i++)
+    for (size_t i = 0; i < s->entries; i++) {
         s->rate[(s->blocks - 1) * s->entries + i] = NAN;
+        s->waited[(s->blocks - 1) * s->entries + i] = false;
+    }
+}
+
+static bool waited(const json_t *line)
+{
+    return number(line, "threads") == 1 && number(line, "processes") == 1 &&
+           number(line, "switches_voluntary") >
+               SERIES_WAITS_PER_S * number(line, "window_ns") / 1e9;
 }
 
 static void take(struct series *s, struct place *last, size_t entry, const json_t *line)
@@ -48,6 +58,7 @@ static void take(struct series *s, struct place *last, size_t entry, const json_
         s->begin_ns[boot] = began_ns;
     if (began_ns > s->end_ns[boot])
         s->end_ns[boot] = began_ns;
+    s->waited[(s->blocks - 1) * s->entries + entry] = waited(line);
     if (number(line, "valid") > 0 && number(line, "window_ns") > 0)
         s->rate[(s->blocks - 1) * s->entries + entry] =
             number(line, "valid") / number(line, "window_ns") * 1e9;
@@ -75,6 +86,7 @@ void series_read(const struct record_data *data, const char *const *names, size_
 void series_free(struct series *series)
 {
     free(series->rate);
+    free(series->waited);
     free(series->boot);
     free(series->begin_ns);
     free(series->end_ns);
