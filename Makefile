@@ -108,6 +108,12 @@ $(BUILD)/bench/%: tests/bench/%.c Makefile
 bench-hammer:
 	@BUILD=$(BUILD) ROUNDS=$(ROUNDS) CASES="$(CASES)" tests/bench/hammer.sh
 
+## make bench-compare how often compare tells a planted 3% slowdown from no change (RUNS=10: about 40 min)
+RUNS ?=
+.PHONY: bench-compare
+bench-compare: harness
+	@BUILD=$(BUILD) RUNS=$(RUNS) tests/bench/compare.sh
+
 ## make test          installs what is missing, builds, checks style and layers, runs every test
 .PHONY: test
 test:
