@@ -164,8 +164,11 @@ static void print_result(const struct judge_result *r)
         printf("    %-9s %s\n", "variant", r->variant);
     if (r->waiver != NULL)
         printf("    %-9s %s\n", "waiver", r->waiver);
-    if (r->outcome.sent == NULL)
+    if (r->outcome.sent == NULL) {
+        if (r->outcome.problem != NULL)
+            printf("    %-9s %s\n", "so", r->outcome.problem);
         return;
+    }
     print_bytes("sent", r->outcome.sent);
     printf("    %-9s %s\n", "expected", r->outcome.expected);
     printf("    %-9s %s: %s\n", "why", page->source, page->why);

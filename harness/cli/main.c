@@ -20,6 +20,7 @@ static const struct {
 } commands[] = {
     {"run", cli_run, "measure the entries side by side and print the table"},
     {"report", cli_report, "print the table of a run that was recorded"},
+    {"compare", cli_compare, "two records, or two builds of one entry: faster, slower or the same"},
     {"list", cli_list, "the entries, and what those that can't run need"},
     {"check", cli_check, "hold entries, or any server, against the contract"},
     {"serve", cli_serve, "one entry in the foreground, for curl"},

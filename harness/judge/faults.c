@@ -26,6 +26,7 @@ enum {
     FILES_ASIDE = 100, /* a server's own, and room for those who ask meanwhile */
     SPARE_FILES = 8,   /* that the server may open before it runs out */
     BEYOND_FILES = 40,
+    ENDLESS_BYTES = 200000,
     SLOW_SENDERS = 8,
     SLOW_LIMIT_S = 65
 };
@@ -245,6 +246,58 @@ static bool run_many_silent(struct fault_context *c)
     return silent(c, MANY_SILENT);
 }
 
+/* Sends `request` over and over, reading nothing, until the server has taken nothing for 300 ms or
+ * `most` bytes. Returns the bytes sent; the last request may be cut. */
+static size_t pour(int fd, const char *request, size_t most)
+{
+    enum { BATCH = 1000 };
+    size_t size = strlen(request);
+    char *batch = mem_alloc(BATCH, size);
+    size_t total = 0;
+    for (size_t i = 0; i < BATCH; i++)
+        memcpy(batch + i * size, request, size);
+    struct pollfd wait = {.fd = fd, .events = POLLOUT};
+    while (total < most && poll(&wait, 1, 300) == 1) {
+        size_t at = total % (BATCH * size);
+        ssize_t sent = send(fd, batch + at, BATCH * size - at, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (sent <= 0)
+            break;
+        total += (size_t)sent;
+    }
+    free(batch);
+    return total;
+}
+
+/* ---- lines without an end */
+
+/* In each place where a line may stand, one that is longer than any buffer for it and never ends. A
+ * server refuses it, or waits, but it does not turn in circles. */
+static bool run_endless_lines(struct fault_context *c)
+{
+#define HEAD    "POST / HTTP/1.1\r\nHost: a\r\n"
+#define CHUNKED HEAD "Transfer-Encoding: chunked\r\n\r\n"
+    static const char *const begun[] = {
+        "", "GET /", HEAD, HEAD "X: ", CHUNKED "000", CHUNKED "5;", CHUNKED "0\r\nX: ",
+    };
+#undef CHUNKED
+#undef HEAD
+    enum { PLACES = sizeof begun / sizeof begun[0] };
+    int fds[PLACES];
+    char piece[1001];
+    int before = c->server != NULL ? files_of(c) : -1;
+    size_t opened = open_all(c, fds, PLACES);
+    memset(piece, 'a', sizeof piece - 1);
+    piece[sizeof piece - 1] = '\0';
+    for (size_t i = 0; i < opened; i++) {
+        send_text(fds[i], begun[i]);
+        pour(fds[i], piece, ENDLESS_BYTES);
+    }
+    bool right = opened == PLACES || wrong(c, "connection refused: %s", strerror(errno));
+    right = right && is_calm(c, 300, "while lines had no end") && serves(c);
+    close_all(fds, opened);
+    return right && serves_soon(c) && files_come_back(c, before);
+}
+
 /* ---- resets */
 
 /* One reset, in a phase by chance: before a byte, within the head, within a body, at once after a
@@ -335,28 +388,6 @@ static bool run_descriptors(struct fault_context *c)
 }
 
 /* ---- a client that never reads */
-
-/* Sends `request` over and over, reading nothing, until the server has taken nothing for 300 ms or
- * `most` bytes. Returns the bytes sent; the last request may be cut. */
-static size_t pour(int fd, const char *request, size_t most)
-{
-    enum { BATCH = 1000 };
-    size_t size = strlen(request);
-    char *batch = mem_alloc(BATCH, size);
-    size_t total = 0;
-    for (size_t i = 0; i < BATCH; i++)
-        memcpy(batch + i * size, request, size);
-    struct pollfd wait = {.fd = fd, .events = POLLOUT};
-    while (total < most && poll(&wait, 1, 300) == 1) {
-        size_t at = total % (BATCH * size);
-        ssize_t sent = send(fd, batch + at, BATCH * size - at, MSG_NOSIGNAL | MSG_DONTWAIT);
-        if (sent <= 0)
-            break;
-        total += (size_t)sent;
-    }
-    free(batch);
-    return total;
-}
 
 /* Reads and counts answers until `count` came, after the rest of a request that was cut. */
 static bool read_answers(struct fault_context *c, int fd, size_t count)
@@ -562,6 +593,9 @@ static const struct fault faults[] = {
      "the server goes on, calm, with its descriptors back", run_silent},
     {"many-silent", FAULT_NEEDS_ANY, "<3000 connections opened and closed without a byte>",
      "the server goes on, calm, with its descriptors back", run_many_silent},
+    {"endless-lines", FAULT_NEEDS_ANY,
+     "<200 kB without a line end in each place where a line may stand, the connections left open>",
+     "less than 20% of a core meanwhile, others served", run_endless_lines},
     {"descriptors", FAULT_NEEDS_OURS,
      "<room for 8 descriptors more, 40 connections, then room again>",
      "less than 20% of a core meanwhile, served again within 2 s", run_descriptors},

@@ -14,7 +14,7 @@
 
 #include <signal.h>
 
-#define JUDGE_WORKERS 24
+#define JUDGE_WORKERS 32
 
 enum judge_verdict {
     JUDGE_PASSED,
@@ -54,7 +54,7 @@ struct judge_options {
 
 /* Both fill *report (judge_report_free), or return -errno: the server could not be started, never
  * answered. An entry's process that ends on the way is a result: the case that ended it fails.
- * -EINVAL with the ids there are for an unknown case. */
+ * -EINVAL with the ids there are for an unknown case, -ENOENT for a waiver of one. */
 int judge_entry(const struct judge_options *options, const struct entry *entry,
                 struct judge_report *report, struct err *err);
 int judge_address(const struct judge_options *options, const struct sockaddr_in *address,

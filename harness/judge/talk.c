@@ -44,6 +44,7 @@ struct talk {
     char *sent; /* as shown */
     const char *expected;
     bool noted;
+    bool late; /* what was last waited for did not come */
     char problem[768];
 };
 
@@ -260,6 +261,7 @@ static enum event scan_end(struct talk *t)
 static enum event next_event(struct talk *t, bool head, uint64_t wait_ns)
 {
     uint64_t deadline_ns = clock_now_ns() + wait_ns;
+    t->late = false;
     for (;;) {
         if (t->at < t->in_size) {
             enum event event = scan(t, head);
@@ -273,8 +275,10 @@ static enum event next_event(struct talk *t, bool head, uint64_t wait_ns)
                                 ? deadline_ns - wait_ns + TALK_ANSWER_WAIT_NS
                                 : deadline_ns;
         struct pollfd wait = {.fd = t->fd, .events = POLLIN};
-        if (poll(&wait, 1, ms_until(until_ns)) <= 0)
+        if (poll(&wait, 1, ms_until(until_ns)) <= 0) {
+            t->late = true;
             return begun ? EVENT_BAD : EVENT_QUIET;
+        }
         read_some(t);
     }
 }
@@ -673,6 +677,7 @@ void talk_carry_out(const struct talk_peer *peer, const struct page_variant *var
     outcome->passed =
         t->fd >= 0 ? converse(t, variant) : wrong(t, "no connection: %s", strerror(errno));
     outcome->noted = outcome->passed && t->noted;
+    outcome->late = !outcome->passed && t->late;
     if (!outcome->passed || outcome->noted)
         tell(t, outcome);
     if (t->fd >= 0)

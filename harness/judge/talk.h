@@ -27,6 +27,7 @@ int talk_meet(struct talk_peer *peer, const struct sockaddr_in *address, struct 
 struct talk_outcome {
     bool passed;
     bool noted; /* passed by an alternative that deserves a note */
+    bool late;  /* fell short because something had not come in time */
     /* What was sent and what came, as C escapes with notes in <>, long ones shortened; what was
      * expected at the point where it fell short; what was wrong. Owned; NULL where passed, but for
      * `problem`, which also says what is noted. */

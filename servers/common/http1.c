@@ -29,7 +29,19 @@ enum {
 enum { FIELD_OTHER, FIELD_HOST, FIELD_CONNECTION, FIELD_EXPECT, FIELD_CODING };
 
 /* What is known of a Host value: uri-host [ ":" port ] (RFC 9110, 7.2), white space around it. */
-enum { HOST_START, HOST_NAME, HOST_LITERAL, HOST_LITERAL_END, HOST_PORT, HOST_END, HOST_BAD };
+enum {
+    HOST_START,
+    HOST_NAME,
+    HOST_LITERAL_END,
+    HOST_PORT,
+    HOST_END,
+    HOST_INCOMPLETE,                /* from here on: no host if it ends here */
+    HOST_BRACKET = HOST_INCOMPLETE, /* "[" */
+    HOST_LITERAL,
+    HOST_PERCENT,
+    HOST_PERCENT_DIGIT,
+    HOST_BAD
+};
 
 /* What is known of Transfer-Encoding. */
 enum { CODINGS_NONE, CODINGS_CHUNKED, CODINGS_UNKNOWN };
@@ -88,13 +100,12 @@ static uint8_t target_next(uint8_t state, char ch)
     }
 }
 
-/* What may stand in a reg-name: unreserved, sub-delims, and the percent of pct-encoded (RFC 3986).
- */
+/* What may stand in a reg-name by itself: unreserved and sub-delims (RFC 3986). */
 static const bool host_chars[256] = {
     ['0' ... '9'] = true, ['A' ... 'Z'] = true, ['a' ... 'z'] = true, ['-'] = true, ['.'] = true,
-    ['_'] = true,         ['~'] = true,         ['%'] = true,         ['!'] = true, ['$'] = true,
-    ['&'] = true,         ['\''] = true,        ['('] = true,         [')'] = true, ['*'] = true,
-    ['+'] = true,         [','] = true,         [';'] = true,         ['='] = true,
+    ['_'] = true,         ['~'] = true,         ['!'] = true,         ['$'] = true, ['&'] = true,
+    ['\''] = true,        ['('] = true,         [')'] = true,         ['*'] = true, ['+'] = true,
+    [','] = true,         [';'] = true,         ['='] = true,
 };
 
 static bool is_digit(char ch)
@@ -108,16 +119,23 @@ static uint8_t host_next(uint8_t state, char ch)
     switch (state) {
     case HOST_START:
         if (ch == '[')
-            return HOST_LITERAL;
+            return HOST_BRACKET;
         __attribute__((fallthrough));
     case HOST_NAME:
         if (host_chars[(uint8_t)ch])
             return HOST_NAME;
+        if (ch == '%')
+            return HOST_PERCENT;
         __attribute__((fallthrough));
     case HOST_LITERAL_END:
         return ch == ':' ? HOST_PORT : space ? HOST_END : HOST_BAD;
+    case HOST_PERCENT:
+        return isxdigit((unsigned char)ch) ? HOST_PERCENT_DIGIT : HOST_BAD;
+    case HOST_PERCENT_DIGIT:
+        return isxdigit((unsigned char)ch) ? HOST_NAME : HOST_BAD;
+    case HOST_BRACKET:
     case HOST_LITERAL:
-        if (ch == ']')
+        if (ch == ']' && state == HOST_LITERAL)
             return HOST_LITERAL_END;
         return isxdigit((unsigned char)ch) || ch == ':' || ch == '.' ? HOST_LITERAL : HOST_BAD;
     case HOST_PORT:
@@ -266,7 +284,7 @@ static int on_header_value_complete(llhttp_t *parser)
 {
     struct http1 *http = http_of(parser);
     if (http->field == FIELD_HOST) {
-        if (http->host == HOST_BAD || http->host == HOST_LITERAL || http->hosts > 1)
+        if (http->host >= HOST_INCOMPLETE || http->hosts > 1)
             return fail(http, REPLY_BAD_REQUEST);
     } else if (http->field == FIELD_CONNECTION) {
         http->close |= http->matched == sizeof close_option - 1;

@@ -73,9 +73,21 @@ static bool is_root(h2o_iovec_t target)
     return target.len > 0 && target.base[0] == '/' && (target.len == 1 || target.base[1] == '?');
 }
 
+/* RFC 9110, 4.2.1: an http URI without a host is invalid. */
+static bool lacks_host(h2o_iovec_t target)
+{
+    static const char scheme[] = "http://";
+    size_t scheme_len = sizeof scheme - 1;
+    return target.len >= scheme_len && strncasecmp(target.base, scheme, scheme_len) == 0 &&
+           (target.len == scheme_len || target.base[scheme_len] == '/' ||
+            target.base[scheme_len] == '?');
+}
+
 /* Visible ASCII and no fragment: RFC 3986 has no other characters. */
 static bool target_is_valid(h2o_iovec_t target)
 {
+    if (lacks_host(target))
+        return false;
     for (size_t i = 0; i < target.len; i++)
         if (target.base[i] <= ' ' || target.base[i] > '~' || target.base[i] == '#')
             return false;

@@ -22,6 +22,7 @@ enum {
     HEAD_MAX_BYTES = 64 * 1024,
     BODY_MAX_BYTES = 1024 * 1024,
     IDLE_TIMEOUT_S = 60,
+    REQUEST_TIMEOUT_S = 55, /* from a request's first byte to its last */
     ACCEPT_PAUSE_MS = 100,
     ANY_METHOD = 0xffff, /* those that evhttp has no name for, too */
 };
@@ -32,6 +33,8 @@ struct server {
     struct evconnlistener *listener;
     struct event *accept_again;
     struct event *sigterm;
+    time_t *begun_s; /* by descriptor: when the request that is coming in began, or 0 */
+    size_t begun_room;
     time_t date_made_at;
     char date[sizeof "Sun, 06 Nov 1994 08:49:37 GMT"];
 };
@@ -39,17 +42,65 @@ struct server {
 /* Static, because evhttp_bind_listener puts evhttp in the place of the listener's own argument. */
 static struct server server;
 
-static const char *date(void)
+static time_t now_s(void)
 {
     struct timeval now;
     event_base_gettimeofday_cached(server.base, &now);
-    if (now.tv_sec != server.date_made_at) {
+    return now.tv_sec;
+}
+
+static const char *date(void)
+{
+    time_t now = now_s();
+    if (now != server.date_made_at) {
         struct tm utc;
-        gmtime_r(&now.tv_sec, &utc);
+        gmtime_r(&now, &utc);
         evutil_date_rfc1123(server.date, sizeof server.date, &utc);
-        server.date_made_at = now.tv_sec;
+        server.date_made_at = now;
     }
     return server.date;
+}
+
+/* evhttp gives up on a client that is silent, but not on one that sends a byte now and then. What
+ * it reads is seen here first. */
+static void on_input(struct evbuffer *input, const struct evbuffer_cb_info *info, void *bev)
+{
+    (void)input;
+    if (info->n_added == 0)
+        return;
+    int fd = bufferevent_getfd(bev);
+    time_t *begun_s = &server.begun_s[fd];
+    if (*begun_s == 0)
+        *begun_s = now_s();
+    else if (now_s() - *begun_s > REQUEST_TIMEOUT_S)
+        shutdown(fd, SHUT_RDWR); /* evhttp reads the end, and closes */
+}
+
+/* Makes room for the descriptor, which may have been another client's before. */
+static void on_first_input(struct evbuffer *input, const struct evbuffer_cb_info *info, void *bev)
+{
+    size_t fd = (size_t)bufferevent_getfd(bev);
+    if (fd >= server.begun_room) {
+        size_t room = 2 * fd + 64;
+        server.begun_s = realloc(server.begun_s, room * sizeof *server.begun_s);
+        if (server.begun_s == NULL)
+            abort();
+        server.begun_room = room;
+    }
+    server.begun_s[fd] = 0;
+    evbuffer_remove_cb(input, on_first_input, bev);
+    evbuffer_add_cb(input, on_input, bev);
+    on_input(input, info, bev);
+}
+
+/* evhttp would make the same by itself; it sets the descriptor later, and closes it. */
+static struct bufferevent *make_bufferevent(struct event_base *base, void *arg)
+{
+    (void)arg;
+    struct bufferevent *bev = bufferevent_socket_new(base, -1, 0);
+    if (bev != NULL)
+        evbuffer_add_cb(bufferevent_get_input(bev), on_first_input, bev);
+    return bev;
 }
 
 /* evhttp would go on reading while it writes: a client that sends and never reads would fill the
@@ -58,6 +109,7 @@ static const char *date(void)
 static void send_and_stop_reading(struct evhttp_request *req, int status, const char *reason)
 {
     struct bufferevent *bev = evhttp_connection_get_bufferevent(evhttp_request_get_connection(req));
+    server.begun_s[bufferevent_getfd(bev)] = 0;
     evhttp_send_reply(req, status, reason, NULL);
     bufferevent_disable(bev, EV_READ);
 }
@@ -169,6 +221,7 @@ static void start_http(uint16_t port)
     evhttp_set_max_body_size(server.http, BODY_MAX_BYTES);
     evhttp_set_allowed_methods(server.http, ANY_METHOD);
     evhttp_set_timeout(server.http, IDLE_TIMEOUT_S);
+    evhttp_set_bevcb(server.http, make_bufferevent, NULL);
     evhttp_set_gencb(server.http, on_request, NULL);
 
     server.listener = evconnlistener_new(server.base, NULL, NULL,

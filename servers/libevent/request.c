@@ -34,9 +34,17 @@ static bool value_is_valid(const char *value)
     return true;
 }
 
+/* RFC 9110, 4.2.1: an http URI without a host is invalid. */
+static bool lacks_host(const char *target)
+{
+    return strncasecmp(target, "http://", 7) == 0 && strchr("/?", target[7]) != NULL;
+}
+
 /* Visible ASCII and no fragment: RFC 3986 has no other characters. */
 static bool target_is_valid(const char *target)
 {
+    if (lacks_host(target))
+        return false;
     for (; *target != '\0'; target++)
         if (*target <= ' ' || *target > '~' || *target == '#')
             return false;

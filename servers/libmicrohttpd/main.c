@@ -6,10 +6,13 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <microhttpd.h>
@@ -22,7 +25,10 @@ enum {
     CONNECTION_LIMIT = 1 << 20,   /* leaves it to the limit of open files */
     TIMEOUT_S = 60,
     HANGUP_TIMEOUT_S = 1,
+    SWEEP_S = 5,
     TURN_MAX_MS = 250,
+    EMPTY_TURNS_MAX = 100,
+    EMPTY_TURN_MS = 10,
 };
 
 /* Volatile, so that it stands in memory to the end: a leak checker then tells what the library
@@ -34,10 +40,23 @@ static struct MHD_Response *bad_request;
 static struct MHD_Response *not_allowed;
 static struct MHD_Response *not_implemented;
 
+/* A connection, in the list of all. */
+struct client {
+    struct client *next, **link;
+    int fd;
+    time_t heard_s; /* when it came, or last brought a head, some of a body, or a request's end */
+};
+
+static struct client *clients;
+static time_t now_s;         /* as of the turn of the loop */
+static unsigned empty_turns; /* on end, in which the library called nothing of ours */
+
 struct fields {
     int host;
     int content_length;
     int transfer_encoding;
+    bool has_body;
+    bool expects; /* anything */
     bool valid;
 };
 
@@ -68,13 +87,23 @@ static bool value_is_valid(const char *value, size_t len)
     return true;
 }
 
+/* The library glues a folded line to the name of the field above it: of "Transfer-Encoding:
+ * chunked" and " a" it makes "Transfer-Encodinga: chunked", and takes no notice of the coding. */
+static bool is_folded(const char *name, size_t len, const char *above)
+{
+    size_t above_len = strlen(above);
+    return len > above_len && strncasecmp(name, above, above_len) == 0;
+}
+
 static enum MHD_Result note_field(void *cls, enum MHD_ValueKind kind, const char *name,
                                   size_t name_len, const char *value, size_t value_len)
 {
     (void)kind;
     struct fields *seen = cls;
 
-    if (!is_token(name, name_len) || !value_is_valid(value, value_len)) {
+    if (!is_token(name, name_len) || !value_is_valid(value, value_len) ||
+        is_folded(name, name_len, "Connection") || is_folded(name, name_len, "Content-Length") ||
+        is_folded(name, name_len, "Transfer-Encoding")) {
         seen->valid = false;
     } else if (strcasecmp(name, "Host") == 0) {
         seen->host++;
@@ -82,8 +111,12 @@ static enum MHD_Result note_field(void *cls, enum MHD_ValueKind kind, const char
             seen->valid = false;
     } else if (strcasecmp(name, "Content-Length") == 0) {
         seen->content_length++;
+        seen->has_body = seen->has_body || value[strspn(value, "0")] != '\0';
+    } else if (strcasecmp(name, "Expect") == 0) {
+        seen->expects = true;
     } else if (strcasecmp(name, "Transfer-Encoding") == 0) {
         seen->transfer_encoding++;
+        seen->has_body = true;
         if (strcasecmp(value, "chunked") != 0)
             seen->valid = false;
     }
@@ -94,22 +127,28 @@ static enum MHD_Result note_field(void *cls, enum MHD_ValueKind kind, const char
  * names that are no tokens (5.1), control characters in values (RFC 9110, 5.5), Transfer-Encoding
  * in HTTP/1.0, beside Content-Length, twice, or other than chunked (6.1), a second Content-Length
  * (6.3). */
-static bool head_is_valid(struct MHD_Connection *connection, const char *version)
+static bool head_is_valid(const struct fields *seen, const char *version)
 {
-    struct fields seen = {.valid = true};
     bool http_1_0 = strcmp(version, MHD_HTTP_VERSION_1_0) == 0;
 
-    MHD_get_connection_values_n(connection, MHD_HEADER_KIND, note_field, &seen);
-    if (!seen.valid || seen.host > 1 || (seen.host == 0 && !http_1_0))
+    if (!seen->valid || seen->host > 1 || (seen->host == 0 && !http_1_0))
         return false;
-    if (seen.transfer_encoding > 0)
-        return seen.transfer_encoding == 1 && seen.content_length == 0 && !http_1_0;
-    return seen.content_length <= 1;
+    if (seen->transfer_encoding > 0)
+        return seen->transfer_encoding == 1 && seen->content_length == 0 && !http_1_0;
+    return seen->content_length <= 1;
+}
+
+/* RFC 9110, 4.2.1: an http URI without a host is invalid. */
+static bool lacks_host(const char *target)
+{
+    return strncasecmp(target, "http://", 7) == 0 && strchr("/?", target[7]) != NULL;
 }
 
 /* Visible ASCII and no fragment: RFC 3986 has no other characters. */
 static bool target_is_valid(const char *target)
 {
+    if (lacks_host(target))
+        return false;
     for (; *target != '\0'; target++)
         if (*target <= ' ' || *target > '~' || *target == '#')
             return false;
@@ -151,7 +190,8 @@ static enum MHD_Result answer(struct MHD_Connection *connection, const char *tar
 }
 
 /* Called once when the head is there, once for every piece of a body, and once when the request is
- * whole. An answer given at the first call makes the library close the connection. */
+ * whole. An answer given at the first call makes the library close the connection if there is a
+ * body. */
 static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, const char *target,
                                   const char *method, const char *version, const char *body,
                                   size_t *body_len, void **request)
@@ -160,11 +200,19 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
     (void)cls;
     (void)body;
 
+    struct client *client =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+    client->heard_s = now_s;
+    empty_turns = 0;
+
     if (*request == NULL) {
+        struct fields seen = {.valid = true};
         *request = &head_seen;
-        return head_is_valid(connection, version)
-                   ? MHD_YES
-                   : MHD_queue_response(connection, MHD_HTTP_BAD_REQUEST, bad_request);
+        MHD_get_connection_values_n(connection, MHD_HEADER_KIND, note_field, &seen);
+        if (!head_is_valid(&seen, version))
+            return MHD_queue_response(connection, MHD_HTTP_BAD_REQUEST, bad_request);
+        /* The library would send 100 and then lose a request that stands behind this one. */
+        return seen.expects && !seen.has_body ? answer(connection, target, method) : MHD_YES;
     }
     if (*body_len > 0) {
         *body_len = 0;
@@ -176,18 +224,54 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
 /* Waits, apart from the library, for clients that have sent their FIN. */
 static int hangups_fd;
 
+static struct client *add_client(int fd)
+{
+    struct client *client = malloc(sizeof *client);
+    if (client == NULL)
+        abort();
+    *client = (struct client){.next = clients, .link = &clients, .fd = fd, .heard_s = now_s};
+    if (clients != NULL)
+        clients->link = &client->next;
+    clients = client;
+    return client;
+}
+
+static void forget_client(struct client *client)
+{
+    *client->link = client->next;
+    if (client->next != NULL)
+        client->next->link = client->link;
+    free(client);
+}
+
+/* The library gives up on a client that is silent, but not on one that sends a byte of its head now
+ * and then. The library reads the end, and closes. */
+static void cut_off_slow_clients(void)
+{
+    static time_t next_s;
+    if (now_s < next_s)
+        return;
+    next_s = now_s + SWEEP_S;
+    for (const struct client *client = clients; client != NULL; client = client->next)
+        if (now_s - client->heard_s > TIMEOUT_S - SWEEP_S)
+            shutdown(client->fd, SHUT_RDWR);
+}
+
 /* The library stops reading at a short read, and is told of no new edge for a FIN that had come
  * with the data: such a connection would stand until the timeout. */
 static void on_connection(void *cls, struct MHD_Connection *connection, void **context,
                           enum MHD_ConnectionNotificationCode what)
 {
     (void)cls;
-    (void)context;
-    if (what != MHD_CONNECTION_NOTIFY_STARTED)
+    empty_turns = 0;
+    if (what != MHD_CONNECTION_NOTIFY_STARTED) {
+        forget_client(*context);
         return;
+    }
     struct epoll_event event = {.events = EPOLLRDHUP | EPOLLET, .data.ptr = connection};
     int fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
     epoll_ctl(hangups_fd, EPOLL_CTL_ADD, fd, &event);
+    *context = add_client(fd);
 }
 
 static void hasten_hangups(void)
@@ -242,13 +326,15 @@ static int open_sigterm(void)
 }
 
 /* When it has run out of descriptors, the library drops its listener from the epoll set, and takes
- * it up again at the turn after the one that closes a connection; it does not ask for that turn. */
+ * it up again at the turn after the one that closes a connection; it does not ask for that turn.
+ * And it asks for turns without end, and does nothing in them, while the line of a chunk size is
+ * longer than the connection's memory. */
 static int wait_ms(struct MHD_Daemon *daemon)
 {
     MHD_UNSIGNED_LONG_LONG ms;
     if (MHD_get_timeout(daemon, &ms) != MHD_YES || ms > TURN_MAX_MS)
         return TURN_MAX_MS;
-    return (int)ms;
+    return ms == 0 && empty_turns > EMPTY_TURNS_MAX ? EMPTY_TURN_MS : (int)ms;
 }
 
 static void serve(struct MHD_Daemon *daemon)
@@ -263,8 +349,13 @@ static void serve(struct MHD_Daemon *daemon)
     while (waited[SIGTERM_SEEN].revents == 0) {
         if (poll(waited, 3, wait_ms(daemon)) < 0 && errno != EINTR)
             break;
+        struct timespec now;
+        clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+        now_s = now.tv_sec;
+        cut_off_slow_clients();
         if (waited[HANGUPS].revents != 0)
             hasten_hangups();
+        empty_turns++;
         MHD_run(daemon);
     }
     close(waited[SIGTERM_SEEN].fd);

@@ -1,5 +1,6 @@
 #include "request.h"
 
+#include <ctype.h>
 #include <string.h>
 #include <strings.h>
 
@@ -103,6 +104,16 @@ static struct span span_trim(struct span s)
     return s;
 }
 
+/* A percent stands before two hexadecimal digits (RFC 3986 2.1). */
+static bool percents_are_right(struct span s)
+{
+    for (size_t i = 0; i < s.length; i++)
+        if (s.at[i] == '%' && (s.length - i < 3 || !isxdigit((unsigned char)s.at[i + 1]) ||
+                               !isxdigit((unsigned char)s.at[i + 2])))
+            return false;
+    return true;
+}
+
 /* RFC 3986 3.2.2 and 3.2.3: `uri-host [":" port]`, the host as a set of bytes or in brackets. */
 static bool is_host(struct span s)
 {
@@ -117,13 +128,13 @@ static bool is_host(struct span s)
         i = 1;
     while (i < s.length && (good[(unsigned char)s.at[i]] || (literal && s.at[i] == ':')))
         i++;
-    if (literal && (i == s.length || s.at[i++] != ']'))
+    if (literal && (i == 1 || i == s.length || s.at[i++] != ']'))
         return false;
     if (i < s.length && s.at[i++] != ':')
         return false;
     while (i < s.length && s.at[i] >= '0' && s.at[i] <= '9')
         i++;
-    return i == s.length;
+    return i == s.length && percents_are_right(s);
 }
 
 /* RFC 9110 7.6.1: a list; llhttp 8.1 knows no HTAB in it. */
@@ -243,8 +254,9 @@ static int on_headers_complete(llhttp_t *parser)
     if (check_head(c) != 0)
         return HPE_USER;
     parser->upgrade = 0; /* no other protocol is offered */
-    c->keep_alive =
-        !c->request.says_close && (parser->http_minor > 0 || c->request.says_keep_alive);
+    c->keep_alive = !c->request.says_close &&
+                    (parser->http_minor > 0 || c->request.says_keep_alive) &&
+                    !(parser->flags & F_CONNECTION_CLOSE); /* llhttp reads Proxy-Connection too */
     if (!(parser->flags & F_CHUNKED) && parser->content_length == 0)
         return 0;
     if (c->request.expects_continue && parser->http_minor > 0) {

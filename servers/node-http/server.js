@@ -7,6 +7,7 @@ const { parseArgs } = require('node:util');
 const HELLO = 'Hello World\n';
 const HELLO_HEADERS = { 'Content-Type': 'text/plain', 'Content-Length': HELLO.length };
 const IDLE_TIMEOUT_MS = 60 * 1000;
+const HEAD_TIMEOUT_MS = 30 * 1000; // Node looks every 30 s, so it may take twice as long
 const LINGER_MS = 2 * 1000;
 
 // uri-host [":" port] of RFC 3986, 3.2.2, or nothing at all, as RFC 9110, 7.2 allows.
@@ -88,14 +89,18 @@ function onRequest(req, res) {
 
 // Ends our side and reads on for a while: a close with input unread resets the connection, and
 // the client may lose the answer (RFC 9112, 9.6).
-function refuse(socket, status, headers = '') {
+function end(socket, status, body, headers, isHead) {
   if (socket.writableEnded || refused.has(socket)) return;
   refused.add(socket);
-  const body = `${http.STATUS_CODES[status]}\n`;
   socket.end(`HTTP/1.1 ${status} ${http.STATUS_CODES[status]}\r\n` +
     `Content-Type: text/plain\r\nContent-Length: ${body.length}\r\n` +
-    `Date: ${new Date().toUTCString()}\r\n${headers}Connection: close\r\n\r\n${body}`);
+    `Date: ${new Date().toUTCString()}\r\n${headers}Connection: close\r\n\r\n` +
+    (isHead ? '' : body));
   setTimeout(() => socket.destroy(), LINGER_MS).unref();
+}
+
+function refuse(socket, status, headers = '', isHead = false) {
+  end(socket, status, `${http.STATUS_CODES[status]}\n`, headers, isHead);
 }
 
 const REFUSALS = { HPE_HEADER_OVERFLOW: 431, ERR_HTTP_REQUEST_TIMEOUT: 408 };
@@ -116,6 +121,25 @@ function onConnect(req, socket) {
   refuse(socket, 405, 'Allow: GET, HEAD\r\n');
 }
 
+// No other protocol is offered, so an upgrade is ignored (RFC 9110, 7.8). Without a listener Node
+// would do that too, but lose the requests that came behind it: this answer is the last instead.
+function onUpgrade(req, socket) {
+  const isHead = req.method === 'HEAD';
+  socket.on('error', () => socket.destroy());
+  socket.resume();
+  if (!hostIsValid(req) || !codingIsValid(req)) {
+    refuse(socket, 400, '', isHead);
+  } else if (hasBody(req)) {
+    refuse(socket, 501, '', isHead);
+  } else if (req.method !== 'GET' && !isHead) {
+    refuse(socket, 405, 'Allow: GET, HEAD\r\n');
+  } else if (isRoot(req.url)) {
+    end(socket, 200, HELLO, '', isHead);
+  } else {
+    refuse(socket, req.url.includes('#') ? 400 : 404, '', isHead);
+  }
+}
+
 function fail(message) {
   console.error(`server.js: ${message}\nusage: node server.js --port N | --version`);
   process.exit(2);
@@ -131,9 +155,12 @@ function readOptions() {
 
 function serve(port) {
   // The check for a missing Host is done with the others, in hostIsValid.
-  const options = { keepAliveTimeout: IDLE_TIMEOUT_MS, requireHostHeader: false };
+  const options = {
+    keepAliveTimeout: IDLE_TIMEOUT_MS, headersTimeout: HEAD_TIMEOUT_MS, requireHostHeader: false,
+  };
   const server = http.createServer(options, onRequest);
   server.on('connect', onConnect);
+  server.on('upgrade', onUpgrade);
   server.on('clientError', onClientError);
   server.on('error', (err) => {
     if (server.listening) return; // an accept that failed; libuv has backed off already

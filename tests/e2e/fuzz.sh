@@ -23,6 +23,20 @@ has "a server that dies: the last inputs" "$tmp/out" '^# +round [0-9]+, [0-9]+ b
 fuzz --seconds 3 wrong
 exits "a server that answers wrongly: exit status" 1
 has "a server that answers wrongly: found" "$tmp/out" 'Hello Mars'
+entry grows grows 200000
+fuzz --seconds 4 grows
+exits "a server that loses memory: exit status" 1
+has "a server that loses memory: found" "$tmp/out" '^# +memory grew from [0-9]+ to [0-9]+ KiB'
+entry keeps keeps-files
+fuzz --seconds 2 keeps
+exits "a server that loses descriptors: exit status" 1
+has "a server that loses descriptors: found" "$tmp/out" '^# +([0-9]+ descriptors are open, [0-9]+ were|the server )'
+# A sanitizer tells of leaks when the process ends, by its status and in words.
+entry bad-end bad-end 23
+fuzz --seconds 2 bad-end
+exits "a server that ends with another status: exit status" 1
+has "a server that ends with another status: found" "$tmp/out" 'ended on SIGTERM with wait status 0x1700$'
+has "a server that ends with another status: what it printed" "$tmp/out" 'it last printed: stub: planted: ends badly'
 fuzz nobody
 exits "an unknown entry: exit status" 2
 nothing_left "nothing is left behind"

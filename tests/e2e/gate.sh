@@ -53,7 +53,9 @@ passes frozen A01 B05 C01 C04 D10 E02 I03 I04
 fails yes D10 E01 E02 E03 G02 G03 G15
 passes yes A01 A02 B01 B02 C01 C04 G07 H01 I04
 fails broken A01 B02 D07 I04
-json "a whole set takes at most 20 s" "$tmp/check.json" '[.subjects[].seconds] | max < 20'
+json "a whole set takes at most 20 s, and more only of a server that leaves most unanswered" \
+    "$tmp/check.json" \
+    '([.subjects[] | select(.passed > 60) | .seconds] | max < 20) and ([.subjects[].seconds] | max < 40)'
 json "every failure says what was sent, expected and came, and why" "$tmp/check.json" \
     '[.subjects[].cases[] | select(.verdict == "failed") |
       select((.sent and .expected and .problem and .why and has("came")) | not)] == []'
@@ -76,6 +78,14 @@ show check yes --case E02 --seed 3
 first=$(grep -A6 sent "$tmp/out" | grep -v Host: | head -3)
 show check yes --case E02 --seed 3
 is "the same seed sends the same" "$(grep -A6 sent "$tmp/out" | grep -v Host: | head -3)" "$first"
+
+# One answer that comes too late may be the machine's doing: the case is tried again, and says so.
+entry late-once late-once 100 3000
+show check late-once --case A11 --seed 3
+exits "one answer too late: exit status 0" 0
+has "one answer too late: noted" "$tmp/out" '^  A11 note '
+has "one answer too late: said so" "$tmp/out" '^    so +passed at the second try; at the first, .*nothing came'
+rm -r "$root/servers/late-once"
 
 # Waivers.
 echo 'waive = E02: a library bug, number 7; F05: another' >>"$root/servers/yes/entry.conf"
@@ -105,7 +115,7 @@ has "a waiver without a reason: file and line" "$tmp/err" 'servers/yes/entry\.co
 sed -i 's/^waive.*/waive = Q99: no such case/' "$root/servers/yes/entry.conf"
 show check yes --case A01
 exits "a waiver of no case: failed" 1
-has "a waiver of no case: named" "$tmp/err" 'waives Q99, which is no case'
+has "a waiver of no case: named" "$tmp/out" 'waives Q99, which is no case'
 sed -i '/^waive/d' "$root/servers/yes/entry.conf"
 
 # Usage, pages with mistakes, servers that are not ours.

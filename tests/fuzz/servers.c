@@ -343,6 +343,23 @@ static int start(const struct entry *entry, uint64_t seed, struct fuzz *f, struc
     return status != 0 ? status : talk_meet(&f->peer, &address, err);
 }
 
+/* Ends the server; what it says to that, such as a sanitizer's list of leaks, goes to `output`. */
+static void end_server(struct fuzz *f, struct server_stop *stop, char *output, size_t output_bytes)
+{
+    char detail[256];
+    if (f->server != NULL && server_poll(f->server, detail, sizeof detail) == SERVER_RUNNING) {
+        kill(server_pid(f->server), SIGTERM);
+        for (int i = 0; i < 200; i++) {
+            if (server_poll(f->server, detail, sizeof detail) != SERVER_RUNNING)
+                break;
+            poll(NULL, 0, 10);
+        }
+    }
+    if (f->server != NULL)
+        server_output(f->server, output, output_bytes);
+    server_stop(f->server, stop);
+}
+
 /* The exit status is looked at as well: a sanitizer reports its leaks when the process ends. */
 static bool fuzz_entry(const struct entry *entry, const struct page_list *pages, uint64_t seed,
                        unsigned seconds)
@@ -357,9 +374,11 @@ static bool fuzz_entry(const struct entry *entry, const struct page_list *pages,
         printf("#   %s\n", err.text);
     else
         right = fuzz_server(f, seconds);
-    server_stop(f->server, &stop);
+    char output[SERVER_OUTPUT_KEEP] = "";
+    end_server(f, &stop, output, sizeof output);
     if (right && (stop.exit_status != 0 || stop.ignored_term)) {
-        printf("#   it ended on SIGTERM with wait status 0x%04x\n", (unsigned)stop.exit_status);
+        printf("#   it ended on SIGTERM with wait status 0x%04x\n#   it last printed: %s\n",
+               (unsigned)stop.exit_status, output);
         right = false;
     }
     printf("%sok - %s: %llu rounds, seed %llu\n", right ? "" : "not ", entry->name,

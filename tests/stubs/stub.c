@@ -92,6 +92,7 @@ static uint64_t late_ms;  /* every answer so late */
 static bool freeze_date, body_waits = true, one_a_read, accept_all, canned;
 static bool body_blind, cut_blind; /* once number[0] answers were given */
 static bool listening = true;      /* false for a moment after descriptors ran out */
+static char *volatile kept;        /* the last memory that was lost on purpose */
 static int epoll_fd, listen_fd, hold_fd, tick_fd;
 static struct connection *first_held, *last_held;
 
@@ -243,6 +244,13 @@ static void answer_every(struct connection *c, const struct request *r)
         hold(c, number[1] * 1000000);
 }
 
+static void answer_late_once(struct connection *c, const struct request *r)
+{
+    answer_plain(c, r);
+    if (requests == number[0])
+        hold(c, number[1] * 1000000);
+}
+
 static void answer_wrong_length(struct connection *c, const struct request *r)
 {
     struct answer a = right_answer(r);
@@ -338,6 +346,24 @@ static void answer_exit_after(struct connection *c, const struct request *r)
         fprintf(stderr, "stub: planted: exits after %" PRIu64 " answers\n", number[0]);
         exit(3);
     }
+    answer_plain(c, r);
+}
+
+/* Memory that is written to and never read again. */
+static void answer_grows(struct connection *c, const struct request *r)
+{
+    char *lost = malloc(number[0]);
+    if (!lost)
+        fail("malloc");
+    memset(lost, 1, number[0]);
+    kept = lost;
+    answer_plain(c, r);
+}
+
+static void answer_keeps_files(struct connection *c, const struct request *r)
+{
+    if (dup(epoll_fd) < 0 && errno != EMFILE)
+        fail("dup");
     answer_plain(c, r);
 }
 
@@ -441,6 +467,18 @@ static void start_delay(void)
     late_ms = number[0];
 }
 
+static void end_badly(int signal_number)
+{
+    static const char words[] = "stub: planted: ends badly\n";
+    (void)signal_number;
+    _exit(write(STDERR_FILENO, words, sizeof words - 1) < 0 ? 4 : (int)number[0]);
+}
+
+static void start_bad_end(void)
+{
+    signal(SIGTERM, end_badly);
+}
+
 static void start_ignore_term(void)
 {
     signal(SIGTERM, SIG_IGN);
@@ -508,6 +546,7 @@ static const struct mode modes[] = {
     {"plain", 0, NULL, answer_plain, NULL, "no fault"},
     {"delay", 1, start_delay, answer_plain, NULL, "MS: each answer so late, others not blocked"},
     {"every", 2, NULL, answer_every, NULL, "N MS: each Nth answer so late"},
+    {"late-once", 2, NULL, answer_late_once, NULL, "N MS: only the Nth answer so late"},
     {"slow", 1, NULL, answer_slow, NULL, "PERCENT: so much more CPU time a request"},
     {"ages", 1, NULL, answer_ages, NULL, "PERCENT: 20 us a request, and so much more each second"},
     {"warms", 1, NULL, answer_warms, NULL, "MS: 200 us a request, halved after each so long"},
@@ -536,6 +575,9 @@ static const struct mode modes[] = {
     {"die-after", 1, NULL, answer_die_after, NULL, "N: abort() after N answers"},
     {"exit-after", 1, NULL, answer_exit_after, NULL, "N: exits with status 3 after N answers"},
     {"hang-after", 1, NULL, answer_hang_after, NULL, "N: does nothing more after N answers"},
+    {"grows", 1, NULL, answer_grows, NULL, "BYTES: so much more memory for each answer"},
+    {"keeps-files", 0, NULL, answer_keeps_files, NULL, "a descriptor more for each answer"},
+    {"bad-end", 1, start_bad_end, answer_plain, NULL, "STATUS: with which it ends on SIGTERM"},
     {"never-ready", 0, start_never, answer_plain, NULL, "listens on nothing"},
     {"slow-start", 1, start_slow, answer_plain, NULL, "SECONDS: before it listens"},
     {"forks", 0, start_forks, answer_plain, NULL, "the first process exits, its child serves"},
@@ -596,17 +638,27 @@ static bool is_token(const char *text, size_t size)
     return size > 0;
 }
 
-/* uri-host [":" port] (RFC 9110 7.2), loosely: what the letters may be. */
+static bool is_percent(const char *at, const char *end)
+{
+    return *at == '%' && end - at > 2 && isxdigit((unsigned char)at[1]) &&
+           isxdigit((unsigned char)at[2]);
+}
+
+/* uri-host [":" port] (RFC 9110 7.2); what stands in brackets is not looked at. */
 static bool is_host(struct value v)
 {
     const char *end = v.at + v.size;
     const char *at = v.at;
-    while (at < end && *at != ':' && *at != '[')
-        if (!isalnum((unsigned char)*at++) && !strchr("-._~%!$&'()*+;=", at[-1]))
+    if (at < end && *at == '[') {
+        const char *bracket = memchr(at, ']', v.size);
+        if (!bracket || bracket == at + 1)
             return false;
-    if (at < end && *at == '[')
-        while (at < end && *at++ != ']')
-            ;
+        at = bracket + 1;
+    }
+    for (; v.size > 0 && v.at[0] != '[' && at < end && *at != ':'; at++)
+        if (!isalnum((unsigned char)*at) && !(*at && strchr("-._~!$&'()*+,;=", *at)) &&
+            !is_percent(at, end))
+            return false;
     if (at < end && *at++ != ':')
         return false;
     while (at < end && isdigit((unsigned char)*at))
@@ -680,10 +732,12 @@ static const char *read_target(const char *at, const char *end, bool options, st
     for (const char *c = at; c < end; c++)
         if (*c <= ' ' || *c > '~' || *c == '#')
             return bad;
-    if (end - at > 7 && strncasecmp(at, "http://", 7) == 0) {
-        at += 7;
+    if (end - at >= 7 && strncasecmp(at, "http://", 7) == 0) {
+        const char *host = at += 7;
         while (at < end && *at != '/' && *at != '?')
             at++;
+        if (at == host)
+            return bad;
         r->root = at == end;
     } else if (end - at == 1 && *at == '*') {
         return options ? NULL : bad;
@@ -758,6 +812,10 @@ static size_t chunked_bytes(const char *text, size_t size)
         if (chunk >= BUFFER_BYTES)
             return BODY_TOO_LARGE;
         if (at == first || (text[at] != '\r' && text[at] != ';'))
+            return BODY_BAD;
+        const char *to = line_end ? line_end : text + size;
+        if (memchr(text + at, '\n', (size_t)(to - text) - at) ||
+            (text[at] == '\r' && at + 1 < size && text[at + 1] != '\n'))
             return BODY_BAD;
         if (!line_end)
             return 0;
