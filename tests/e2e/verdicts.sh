@@ -71,7 +71,7 @@ show report
 has "a server that grows slower: the foot" "$tmp/out" "ages was .*% slower in the second half"
 rm -r "$root/servers/ages" "$root/servers/third"
 
-entry warms warms 1000
+entry warms warms 200
 show run warms plain --boots 1 --budget 8s --slice 50ms --seed 7 --format json
 cp "$tmp/out" "$tmp/warms.json"
 finds "a server that never gets warm" "$tmp/warms.json" warms unsteady

@@ -416,11 +416,12 @@ static void answer_ages(struct connection *c, const struct request *r)
     answer_plain(c, r);
 }
 
-/* 200 us a request at first, halved every so many milliseconds, like a JIT that is never done. */
+/* So many microseconds a request at the age of 1 s, twice that at half of it and half at twice: on
+ * whatever scale one looks at it, it has not come to its end. */
 static void answer_warms(struct connection *c, const struct request *r)
 {
-    double halvings = age_s() * 1e3 / (double)number[0];
-    spin_us(halvings < 30 ? 200.0 / (double)(1 << (int)halvings) : 0);
+    double age = age_s();
+    spin_us((double)number[0] / (age > 0.05 ? age : 0.05));
     answer_plain(c, r);
 }
 
@@ -549,7 +550,7 @@ static const struct mode modes[] = {
     {"late-once", 2, NULL, answer_late_once, NULL, "N MS: only the Nth answer so late"},
     {"slow", 1, NULL, answer_slow, NULL, "PERCENT: so much more CPU time a request"},
     {"ages", 1, NULL, answer_ages, NULL, "PERCENT: 20 us a request, and so much more each second"},
-    {"warms", 1, NULL, answer_warms, NULL, "MS: 200 us a request, halved after each so long"},
+    {"warms", 1, NULL, answer_warms, NULL, "US: so much a request over its age in seconds"},
     {"wrong-length", 1, NULL, answer_wrong_length, NULL, "BYTES: the Content-Length announced"},
     {"wrong-body", 0, start_wrong_body, answer_wrong_body_after, NULL, "another 12 bytes"},
     {"wrong-body-after", 1, NULL, answer_wrong_body_after, NULL, "N: right for the first N"},
