@@ -284,7 +284,7 @@ int compare_builds(const struct record_data *data, double threshold, struct comp
 
 /* ---- two records ---- */
 
-struct pair {
+struct match {
     const struct record_data *data[2];
     struct summary summary[2];
     struct series series[2];
@@ -304,7 +304,7 @@ static const json_t *entry_in(const struct record_data *data, const char *name)
     return NULL;
 }
 
-static bool is_unchanged(const struct pair *pair, const char *name)
+static bool is_unchanged(const struct match *pair, const char *name)
 {
     const json_t *a = entry_in(pair->data[0], name);
     const json_t *b = entry_in(pair->data[1], name);
@@ -318,7 +318,7 @@ static bool is_twin(const struct record_data *data, const char *name)
     return strcmp(text(entry_in(data, name), "status"), "twin") == 0;
 }
 
-static void add_column(struct pair *pair, const char *name, size_t row)
+static void add_column(struct match *pair, const char *name, size_t row)
 {
     pair->names = mem_grow(pair->names, pair->count + 1, sizeof *pair->names);
     pair->row = mem_grow(pair->row, pair->count + 1, sizeof *pair->row);
@@ -328,7 +328,7 @@ static void add_column(struct pair *pair, const char *name, size_t row)
     pair->unchanged[pair->count++] = is_unchanged(pair, name);
 }
 
-static void match_entries(struct pair *pair, struct comparison *c)
+static void match_entries(struct match *pair, struct comparison *c)
 {
     for (size_t i = 0; i < pair->summary[0].count; i++) {
         const struct row *a = &pair->summary[0].rows[i];
@@ -355,7 +355,7 @@ static void match_entries(struct pair *pair, struct comparison *c)
 
 /* Seconds of UTC at which the record's clock would have shown 0, judging left out; NAN if unknown.
  */
-static double clock_origin_s(const struct pair *pair, int side)
+static double clock_origin_s(const struct match *pair, int side)
 {
     int year, month, day, hour, minute, second;
     const char *started = text(pair->data[side]->run, "started");
@@ -372,7 +372,7 @@ static double clock_origin_s(const struct pair *pair, int side)
 }
 
 /* True if boot i of A and boot i of B lie side by side in time, before both boots i+1. */
-static bool boots_alternate(const struct pair *pair)
+static bool boots_alternate(const struct match *pair)
 {
     const struct series *a = &pair->series[0];
     const struct series *b = &pair->series[1];
@@ -394,7 +394,7 @@ static bool boots_alternate(const struct pair *pair)
 
 /* The columns whose mean is the level that `column` is held against: all others that did not change
  * between the records, or all others if each did. Returns how many. */
-static size_t choose_base(const struct pair *pair, size_t column, bool *base)
+static size_t choose_base(const struct match *pair, size_t column, bool *base)
 {
     size_t chosen = 0;
     for (int any = 0; any < 2 && chosen == 0; any++)
@@ -465,7 +465,7 @@ static struct sample sample_of(const struct series *s, size_t column, const bool
     return sample;
 }
 
-static struct interval ratio_by_level(const struct pair *pair, size_t column, const bool *base,
+static struct interval ratio_by_level(const struct match *pair, size_t column, const bool *base,
                                       size_t chosen, bool level_only, double sure)
 {
     struct sample a = sample_of(&pair->series[0], column, base, chosen, level_only);
@@ -481,7 +481,7 @@ static struct interval ratio_by_level(const struct pair *pair, size_t column, co
 
 /* Boot by boot, the means of log rates as they are. Boots in which either record lacks the entry do
  * not count. */
-static struct interval ratio_by_boots(const struct pair *pair, size_t column, double sure)
+static struct interval ratio_by_boots(const struct match *pair, size_t column, double sure)
 {
     size_t boots = pair->series[0].boots;
     double *rate = mem_alloc(2 * boots, sizeof *rate);
@@ -510,7 +510,7 @@ static struct interval ratio_by_boots(const struct pair *pair, size_t column, do
     return status == 0 ? ratio : unknown;
 }
 
-static struct interval ratio_of(const struct pair *pair, const struct comparison *c, size_t column,
+static struct interval ratio_of(const struct match *pair, const struct comparison *c, size_t column,
                                 double sure)
 {
     if (c->method == COMPARE_PAIRED_BOOTS)
@@ -522,7 +522,7 @@ static struct interval ratio_of(const struct pair *pair, const struct comparison
     return ratio;
 }
 
-static void set_ratios(const struct pair *pair, struct comparison *c)
+static void set_ratios(const struct match *pair, struct comparison *c)
 {
     double strict = 1 - (1 - confidence) / (c->judged > 0 ? c->judged : 1);
     for (size_t i = 0; i < pair->count; i++) {
@@ -535,7 +535,7 @@ static void set_ratios(const struct pair *pair, struct comparison *c)
     }
 }
 
-static void set_level(const struct pair *pair, struct comparison *c)
+static void set_level(const struct match *pair, struct comparison *c)
 {
     bool *base = mem_alloc(pair->count, sizeof *base);
     size_t chosen = choose_base(pair, pair->count, base);
@@ -546,7 +546,7 @@ static void set_level(const struct pair *pair, struct comparison *c)
     free(base);
 }
 
-static void doubt_records(const struct pair *pair, struct comparison *c)
+static void doubt_records(const struct match *pair, struct comparison *c)
 {
     const char *a = text(pair->data[0]->run, "showdown");
     const char *b = text(pair->data[1]->run, "showdown");
@@ -565,7 +565,7 @@ static void doubt_records(const struct pair *pair, struct comparison *c)
                                  "between the records is in the ratios, and in no interval."));
 }
 
-static int fill_records(struct pair *pair, struct comparison *c, struct err *err)
+static int fill_records(struct match *pair, struct comparison *c, struct err *err)
 {
     match_entries(pair, c);
     if (c->count == 0)
@@ -586,7 +586,7 @@ static int fill_records(struct pair *pair, struct comparison *c, struct err *err
 int compare_records(const struct record_data *a, const struct record_data *b, double threshold,
                     struct comparison *comparison, struct err *err)
 {
-    struct pair pair = {.data = {a, b}};
+    struct match pair = {.data = {a, b}};
     int status = summary_make(a, &pair.summary[0], err);
     if (status != 0)
         return status;
