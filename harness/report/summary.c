@@ -155,6 +155,7 @@ static void take_lines(struct summary *summary, struct sums *sums, struct table 
         if (is_type(line, "end")) {
             summary->interrupted = json_is_true(json_object_get(line, "interrupted"));
             summary->complete = !summary->interrupted;
+            summary->end = line;
         }
     }
     summary->blocks = (unsigned)table->blocks;
@@ -294,6 +295,16 @@ static void set_ranks(struct summary *summary, bool one_cpu)
             summary->rows[i].rank = (unsigned)i + 1;
 }
 
+/* The twin is no row of the table. */
+static void drop_twin(struct summary *summary)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < summary->count; i++)
+        if (strchr(summary->rows[i].name, ' ') == NULL)
+            summary->rows[kept++] = summary->rows[i];
+    summary->count = kept;
+}
+
 static void start_row(struct row *row, const json_t *entry)
 {
     const struct interval none = {NAN, NAN, NAN};
@@ -357,6 +368,7 @@ int summary_make(const struct record_data *data, struct summary *summary, struct
     }
     set_rates(summary, &table, (uint64_t)number(plan, "seed"));
     set_ranks(summary, json_is_true(json_object_get(plan, "one_cpu")));
+    drop_twin(summary);
     free(sums);
     free(table.rate);
     free(table.boot);

@@ -47,7 +47,8 @@ struct summary {
     const char *limit; /* name of the reference that share_of_limit is of; NULL: none measured */
     unsigned boots, blocks;
     bool interrupted;
-    bool complete; /* the plan was carried out to its end */
+    bool complete;     /* the plan was carried out to its end */
+    const json_t *end; /* the record's last line of type "end", or NULL */
 };
 
 /* -EINVAL if the record lacks what a summary needs. Strings live as long as `data`. */

@@ -1,5 +1,6 @@
 #include "report/views.h"
 #include "base/mem.h"
+#include "report/precision.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -251,6 +252,10 @@ static void print_foot(FILE *out, const struct record_data *data, const struct s
           "neighbours, waiting, errors).\n",
           out);
     print_doubts(out, data, summary);
+    char *precision = precision_sentence(summary->end);
+    if (precision != NULL)
+        fprintf(out, "%s\n", precision);
+    free(precision);
     if (!summary->complete)
         fputs(summary->interrupted ? "Interrupted: this is what was measured until then.\n"
                                    : "The run did not end: this is what was measured.\n",
