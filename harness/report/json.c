@@ -115,7 +115,7 @@ static json_t *twin_to_json(const struct ranking *ranking)
     return object;
 }
 
-static json_t *pair_to_json(const struct pair *pair)
+static json_t *pair_to_json(const struct ranks_pair *pair)
 {
     json_t *object = json_object();
     set_text(object, "upper", pair->upper);
