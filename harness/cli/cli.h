@@ -42,12 +42,18 @@ int cli_usage(const char *command, const char *format, ...) __attribute__((forma
  */
 int cli_next_option(int argc, char **argv, const char *letters, const struct option *options);
 
-/* These print a usage error that names `flag` and what it takes, and return -1, or 0. Durations
- * are a number and a unit: ns us ms s m h; a bare number is seconds. */
+/* These print a usage error that names `flag` and what it takes, and return -1, or 0. Numbers are
+ * digits (and a point, but in whole ones) and nothing else. Durations are a number and a unit: ns
+ * us ms s m h; a bare number is seconds; at most CLI_DURATION_MAX_NS. Percentages carry their sign:
+ * "1.5%" is 0.015. */
+#define CLI_DURATION_MAX_NS UINT64_C(86400000000000)
+
 int cli_parse_number(const char *command, const char *flag, const char *text, uint64_t low,
                      uint64_t high, uint64_t *number);
 int cli_parse_duration_ns(const char *command, const char *flag, const char *text,
                           uint64_t *duration_ns);
+int cli_parse_percent(const char *command, const char *flag, const char *text, double low,
+                      double high, double *share);
 
 /* "0,2-3" into cpus[]; returns the count, or -1 after a usage error. */
 int cli_parse_cpus(const char *command, const char *flag, const char *text, int *cpus, int max);

@@ -1,8 +1,8 @@
 #include "cli/cli.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,20 +47,36 @@ int cli_next_option(int argc, char **argv, const char *letters, const struct opt
     return option == ':' ? '?' : option;
 }
 
+static const char digits[] = "0123456789";
+
 int cli_parse_number(const char *command, const char *flag, const char *text, uint64_t low,
                      uint64_t high, uint64_t *number)
 {
-    char *end;
     errno = 0;
-    unsigned long long value = strtoull(text, &end, 10);
-    if (errno != 0 || end == text || *end != '\0' || text[0] == '-' || value < low ||
-        value > high) {
+    unsigned long long value = strtoull(text, NULL, 10);
+    bool plain = text[0] != '\0' && text[strspn(text, digits)] == '\0';
+    if (!plain || errno != 0 || value < low || value > high) {
         cli_usage(command, "%s takes a whole number from %llu to %llu, not '%s'", flag,
                   (unsigned long long)low, (unsigned long long)high, text);
         return -1;
     }
     *number = value;
     return 0;
+}
+
+/* Digits with at most one point among them: strtod(3) also takes signs, blanks, "0x1p3", "1e9",
+ * "inf" and "nan", which are slips of the hand here. Returns what follows, or NULL. */
+static const char *parse_decimal(const char *text, double *value)
+{
+    size_t whole = strspn(text, digits);
+    size_t part = text[whole] == '.' ? strspn(text + whole + 1, digits) : 0;
+    size_t size = whole + (text[whole] == '.') + part;
+    if (whole + part == 0 || size > 40)
+        return NULL;
+    char number[48];
+    snprintf(number, sizeof number, "%.*s", (int)size, text);
+    *value = strtod(number, NULL);
+    return text + size;
 }
 
 static double unit_ns(const char *unit)
@@ -79,12 +95,12 @@ static double unit_ns(const char *unit)
 int cli_parse_duration_ns(const char *command, const char *flag, const char *text,
                           uint64_t *duration_ns)
 {
-    char *end;
-    errno = 0;
-    double value = strtod(text, &end);
-    double ns = value * unit_ns(end);
-    if (errno != 0 || end == text || !isfinite(ns) || ns < 1 || ns > 1e18) {
-        cli_usage(command, "%s takes a duration above zero such as 500ms, 10s or 2m, not '%s'",
+    double value = 0;
+    const char *end = parse_decimal(text, &value);
+    double ns = end != NULL ? value * unit_ns(end) : 0;
+    if (ns < 1 || ns > (double)CLI_DURATION_MAX_NS) {
+        cli_usage(command,
+                  "%s takes a duration above zero, up to 24h, such as 500ms, 10s or 2m, not '%s'",
                   flag, text);
         return -1;
     }
@@ -92,32 +108,48 @@ int cli_parse_duration_ns(const char *command, const char *flag, const char *tex
     return 0;
 }
 
+int cli_parse_percent(const char *command, const char *flag, const char *text, double low,
+                      double high, double *share)
+{
+    double percent = 0;
+    const char *end = parse_decimal(text, &percent);
+    if (end == NULL || strcmp(end, "%") != 0 || percent < low * 100 || percent > high * 100) {
+        cli_usage(command, "%s takes a percentage from %g%% to %g%%, such as 1%%, not '%s'", flag,
+                  low * 100, high * 100, text);
+        return -1;
+    }
+    *share = percent / 100;
+    return 0;
+}
+
+/* The CPU at *at, which moves on behind it; -1 if there is none. */
+static int parse_cpu(const char **at)
+{
+    size_t size = strspn(*at, digits);
+    long cpu = size > 0 && size < 6 ? strtol(*at, NULL, 10) : -1;
+    *at += size;
+    return cpu <= 1 << 16 ? (int)cpu : -1;
+}
+
 int cli_parse_cpus(const char *command, const char *flag, const char *text, int *cpus, int max)
 {
     int count = 0;
     const char *at = text;
-    while (*at != '\0') {
-        char *end;
-        long first = strtol(at, &end, 10);
-        long last = first;
-        if (end == at)
-            break;
-        if (*end == '-') {
-            at = end + 1;
-            last = strtol(at, &end, 10);
-            if (end == at)
-                break;
+    for (;;) {
+        int first = parse_cpu(&at);
+        int last = first;
+        if (first >= 0 && *at == '-') {
+            at++;
+            last = parse_cpu(&at);
         }
-        if (first < 0 || last < first || last > 1 << 16 || last - first >= max - count ||
-            (*end != ',' && *end != '\0'))
+        if (first < 0 || last < first || last - first >= max - count)
             break;
-        for (long cpu = first; cpu <= last; cpu++)
-            cpus[count++] = (int)cpu;
-        at = *end == ',' ? end + 1 : end;
-        if (*end == ',' && *at == '\0')
-            break;
-        if (*end == '\0')
+        for (int cpu = first; cpu <= last; cpu++)
+            cpus[count++] = cpu;
+        if (*at == '\0')
             return count;
+        if (*at++ != ',')
+            break;
     }
     cli_usage(command, "%s takes a list of CPU numbers such as 0,2-3, not '%s'", flag, text);
     return -1;

@@ -5,9 +5,11 @@
 #include "entry/entry.h"
 #include "hammer/ports.h"
 #include "host/machine.h"
+#include "trial/sure.h"
 #include "trial/trial.h"
 
 #include <errno.h>
+#include <math.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -26,10 +28,16 @@ static const char usage[] =
     "always measured as well.\n"
     "  -w, --workload NAME    %s (default: hello)\n"
     "  -c, --connections N    connections kept open, 1 to 20000 (default: the workload's, 64)\n"
-    "  -t, --threads N        of the load generator, each on a core of its own (default: 1)\n"
     "      --quick            3 boots in 25 s, only the cases that gate: a first look\n"
     "      --boots N          fresh starts of every entry, 1 to 1000 (default: 12)\n"
     "      --budget TIME      of measuring, all in all (default: 175s)\n"
+    "      --precision P%%     ends as soon as every interval is within +-P%%, from 0.1%% to 50%%: "
+    "12 "
+    "boots\n"
+    "                         at least, more until the budget ends (then by default 5m)\n"
+    "      --twin ENTRY       measured twice, to show how far this run tells like from like "
+    "(A/A);\n"
+    "                         none: no entry (default: drawn by the seed)\n"
     "      --slice TIME       one entry's turn under load (default: 100ms and 0.2 ms a "
     "connection)\n"
     "      --timeout TIME     for one answer (default: 2s)\n"
@@ -39,18 +47,24 @@ static const char usage[] =
     "      --server-cpu N     core for the servers (default: chosen)\n"
     "      --hammer-burn TIME for calibration: the load generator spins so long before each "
     "request\n"
+    "      --hammer-cpus LIST cores for the load generator, a thread each, such as 0,2-3 (default: "
+    "one,\n"
+    "                         chosen)\n"
     "      --results DIR      where the record goes (default: results/)\n"
     "      --resume DIR       go on with an interrupted run\n"
     "      --format NAME      table, json, markdown, csv (default: table)\n"
     "Exit status: 0 fine, 1 an entry failed, 2 usage, 4 inconclusive (nothing failed, but the twin "
     "differs\nfrom itself), 130 interrupted.\n"
-    "example: showdown run libuv libev --quick\n";
+    "example: showdown run libuv libev --quick\n"
+    "         showdown run --precision 1%% --budget 10m\n";
 
 enum {
     DEFAULT_BOOTS = 12,
     DEFAULT_BUDGET_S = 175,
     QUICK_BOOTS = 3,
     QUICK_BUDGET_S = 25,
+    PRECISION_BUDGET_S = 300,
+    PRECISION_BLOCKS = 4, /* of a boot: few, since processes differ and each look costs a boot */
     CONNECTIONS_MOST = 20000
 };
 
@@ -60,18 +74,21 @@ struct flags {
     const char *resume;
     enum cli_view view;
     uint64_t connections; /* 0: the workload's */
-    uint64_t threads;
-    uint64_t boots; /* 0: as many as the budget has room for, up to the default */
+    uint64_t boots;       /* 0: as many as the budget has room for, up to the default */
     uint64_t budget_ns;
     uint64_t slice_ns; /* 0: from the connections */
     uint64_t timeout_ns;
     uint64_t seed;
     bool seed_given;
     bool quick;
+    double precision; /* 0: none */
+    const char *twin; /* NULL: drawn */
     enum hammer_engine engine;
     uint64_t burn_ns;
     int server_cpu;
-    bool plan_given; /* a flag that a resumed run can't take */
+    int hammer_cpus[HOST_HAMMERS_MAX];
+    int hammer_count; /* 0: one, chosen */
+    bool plan_given;  /* a flag that a resumed run can't take */
 };
 
 static volatile sig_atomic_t stop_requested;
@@ -111,6 +128,9 @@ enum {
     ENGINE,
     SERVER_CPU,
     HAMMER_BURN,
+    HAMMER_CPUS,
+    PRECISION,
+    TWIN,
     RESULTS,
     RESUME,
     FORMAT,
@@ -119,7 +139,6 @@ enum {
 
 static const struct option long_options[] = {{"workload", required_argument, NULL, 'w'},
                                              {"connections", required_argument, NULL, 'c'},
-                                             {"threads", required_argument, NULL, 't'},
                                              {"boots", required_argument, NULL, BOOTS},
                                              {"budget", required_argument, NULL, BUDGET},
                                              {"slice", required_argument, NULL, SLICE},
@@ -128,6 +147,9 @@ static const struct option long_options[] = {{"workload", required_argument, NUL
                                              {"engine", required_argument, NULL, ENGINE},
                                              {"server-cpu", required_argument, NULL, SERVER_CPU},
                                              {"hammer-burn", required_argument, NULL, HAMMER_BURN},
+                                             {"hammer-cpus", required_argument, NULL, HAMMER_CPUS},
+                                             {"precision", required_argument, NULL, PRECISION},
+                                             {"twin", required_argument, NULL, TWIN},
                                              {"results", required_argument, NULL, RESULTS},
                                              {"resume", required_argument, NULL, RESUME},
                                              {"format", required_argument, NULL, FORMAT},
@@ -146,8 +168,6 @@ static int take_flag(struct flags *flags, int option)
         return 0;
     case 'c':
         return cli_parse_number("run", "-c", optarg, 1, CONNECTIONS_MOST, &flags->connections);
-    case 't':
-        return cli_parse_number("run", "-t", optarg, 1, HOST_HAMMERS_MAX, &flags->threads);
     case BOOTS:
         return cli_parse_number("run", "--boots", optarg, 1, PLAN_BOOTS_MAX, &flags->boots);
     case BUDGET:
@@ -168,6 +188,15 @@ static int take_flag(struct flags *flags, int option)
         return 0;
     case HAMMER_BURN:
         return cli_parse_duration_ns("run", "--hammer-burn", optarg, &flags->burn_ns);
+    case HAMMER_CPUS:
+        flags->hammer_count =
+            cli_parse_cpus("run", "--hammer-cpus", optarg, flags->hammer_cpus, HOST_HAMMERS_MAX);
+        return flags->hammer_count < 0 ? -1 : 0;
+    case PRECISION:
+        return cli_parse_percent("run", "--precision", optarg, 0.001, 0.5, &flags->precision);
+    case TWIN:
+        flags->twin = optarg;
+        return 0;
     case RESULTS:
         flags->results = optarg;
         return 0;
@@ -184,25 +213,99 @@ static int take_flag(struct flags *flags, int option)
     }
 }
 
-/* The estimated time of one boot with a single block: start, warm-up of a C server, one slice, and
- * opening 45 us a connection. A plan with more boots than fit would overrun its budget. */
-static unsigned boots_that_fit(const struct plan *plan, size_t entries)
+/* The estimated time of one boot: start, warm-up of a C server, and so many blocks, with 45 us to
+ * open a connection and as much to close it. */
+static uint64_t boot_ns(const struct plan *plan, size_t contenders, unsigned blocks)
 {
-    uint64_t entry_ns =
-        250 * NS_PER_MS + plan->slice_ns + plan->settle_ns + plan->connections * UINT64_C(90000);
-    uint64_t boot_ns = entry_ns * (entries > 0 ? entries : 1);
-    uint64_t boots = plan->budget_ns / boot_ns;
-    return boots < 1 ? 1 : (unsigned)(boots < plan->boots ? boots : plan->boots);
+    uint64_t slice_ns = plan->slice_ns + plan->settle_ns + plan->connections * UINT64_C(90000);
+    return (250 * NS_PER_MS + blocks * slice_ns) * (contenders > 0 ? contenders : 1);
 }
 
-static int make_plan(const struct flags *flags, size_t entries, struct plan *plan, struct err *err)
+/* With a precision: short boots, as many as the budget holds, and enough of them to look at all.
+ * Else the usual number; a plan with more boots than fit would overrun its budget. */
+static unsigned choose_boots(const struct flags *flags, const struct plan *plan, size_t contenders)
+{
+    if (flags->boots > 0)
+        return (unsigned)flags->boots;
+    unsigned usual = flags->quick ? QUICK_BOOTS : DEFAULT_BOOTS;
+    if (flags->precision > 0) {
+        uint64_t fit = plan->budget_ns / boot_ns(plan, contenders, PRECISION_BLOCKS);
+        return (unsigned)(fit < SURE_BOOTS_MIN   ? SURE_BOOTS_MIN
+                          : fit > PLAN_BOOTS_MAX ? PLAN_BOOTS_MAX
+                                                 : fit);
+    }
+    uint64_t fit = plan->budget_ns / boot_ns(plan, contenders, 1);
+    return fit < 1 ? 1 : (unsigned)(fit < usual ? fit : usual);
+}
+
+static uint64_t choose_budget_ns(const struct flags *flags)
+{
+    if (flags->budget_ns > 0)
+        return flags->budget_ns;
+    if (flags->precision > 0)
+        return PRECISION_BUDGET_S * NS_PER_S;
+    return (flags->quick ? QUICK_BUDGET_S : DEFAULT_BUDGET_S) * NS_PER_S;
+}
+
+/* What must hold of the flags together. */
+static int check_flags(const struct flags *flags, struct err *err)
+{
+    if (flags->precision > 0 && flags->quick)
+        return err_set(err, EINVAL,
+                       "--quick takes %d boots, and --precision looks after %d: leave one of the "
+                       "two out",
+                       QUICK_BOOTS, SURE_BOOTS_MIN);
+    if (flags->precision > 0 && flags->boots > 0 && flags->boots < SURE_BOOTS_MIN)
+        return err_set(err, EINVAL,
+                       "--precision looks after %d boots, and --boots %u ends before: raise it or "
+                       "leave it out",
+                       SURE_BOOTS_MIN, (unsigned)flags->boots);
+    return 0;
+}
+
+/* Told before the run, not by every row. */
+static int check_budget(const struct plan *plan, size_t contenders, struct err *err)
+{
+    uint64_t least_ns =
+        plan->boots * (plan->slice_ns + plan->settle_ns) * (contenders > 0 ? contenders : 1);
+    if (least_ns <= plan->budget_ns)
+        return 0;
+    return err_set(err, EINVAL,
+                   "%u boots of %zu servers, a slice of %.3g s each, take %.3g s at "
+                   "least, and the budget is %.3g s: raise --budget, or lower "
+                   "--boots or --slice",
+                   plan->boots, contenders, (double)plan->slice_ns / 1e9, (double)least_ns / 1e9,
+                   (double)plan->budget_ns / 1e9);
+}
+
+static int choose_cpus(const struct flags *flags, struct host_cpu_plan *cpus, struct err *err)
+{
+    if (flags->hammer_count == 0)
+        return host_cpu_plan(flags->server_cpu, 1, cpus, err);
+    return host_cpu_plan_for(flags->server_cpu, flags->hammer_cpus, flags->hammer_count, cpus, err);
+}
+
+/* The connections are shared out to the load generator's threads. */
+static int check_load(const struct plan *plan, struct err *err)
+{
+    const struct hammer_config need = {.connections = plan->connections,
+                                       .threads = (unsigned)plan->cpus.hammer_count};
+    if (need.threads > need.connections)
+        return err_set(err, EINVAL,
+                       "--hammer-cpus names %u cores for %u connections: name fewer, or raise -c",
+                       need.threads, need.connections);
+    return ports_reserve_files(&need, err);
+}
+
+/* `contenders` counts the twin. */
+static int make_plan(const struct flags *flags, size_t contenders, struct plan *plan,
+                     struct err *err)
 {
     uint32_t random_seed = 0;
     memset(plan, 0, sizeof *plan);
     plan->workload = workload_find(flags->workload, err);
-    if (plan->workload == NULL)
-        return -1;
-    if (host_cpu_plan(flags->server_cpu, (int)flags->threads, &plan->cpus, err) != 0)
+    if (plan->workload == NULL || check_flags(flags, err) != 0 ||
+        choose_cpus(flags, &plan->cpus, err) != 0)
         return -1;
     if (getrandom(&random_seed, sizeof random_seed, 0) != (ssize_t)sizeof random_seed)
         random_seed = (uint32_t)clock_now_ns();
@@ -210,9 +313,7 @@ static int make_plan(const struct flags *flags, size_t entries, struct plan *pla
     plan->connections = (unsigned)flags->connections;
     if (plan->connections == 0)
         plan->connections = plan->workload->connections;
-    plan->budget_ns = flags->budget_ns;
-    if (plan->budget_ns == 0)
-        plan->budget_ns = (flags->quick ? QUICK_BUDGET_S : DEFAULT_BUDGET_S) * NS_PER_S;
+    plan->budget_ns = choose_budget_ns(flags);
     plan->slice_ns = flags->slice_ns > 0 ? flags->slice_ns : plan_slice_ns(plan->connections);
     plan->settle_ns = plan_settle_ns(plan->connections);
     plan->timeout_ns = flags->timeout_ns;
@@ -220,39 +321,48 @@ static int make_plan(const struct flags *flags, size_t entries, struct plan *pla
     plan->warm_max_ns = 5 * NS_PER_S;
     plan->engine = flags->engine;
     plan->burn_ns = flags->burn_ns;
-    plan->boots = flags->quick ? QUICK_BOOTS : DEFAULT_BOOTS;
-    plan->boots = flags->boots > 0 ? (unsigned)flags->boots : boots_that_fit(plan, entries);
-    uint64_t least_ns =
-        plan->boots * (plan->slice_ns + plan->settle_ns) * (entries > 0 ? entries : 1);
-    if (least_ns > plan->budget_ns)
-        return err_set(err, EINVAL,
-                       "%u boots of %zu entries, a slice of %.3g s each, take %.3g s at "
-                       "least, and the budget is %.3g s: raise --budget, or lower "
-                       "--boots or --slice",
-                       plan->boots, entries, (double)plan->slice_ns / 1e9, (double)least_ns / 1e9,
-                       (double)plan->budget_ns / 1e9);
-    /* Told before the run, not by every row. */
-    const struct hammer_config need = {.connections = plan->connections, .threads = 1};
-    return ports_reserve_files(&need, err);
+    plan->precision = flags->precision;
+    plan->boots = choose_boots(flags, plan, contenders);
+    if (check_budget(plan, contenders, err) != 0)
+        return -1;
+    return check_load(plan, err);
 }
 
 static void print_progress(void *context, const struct trial_progress *progress)
 {
     (void)context;
+    if (progress->to_judge > 0) {
+        fprintf(stderr, "\r\033[Kjudging: %zu of %zu entries done%s%s", progress->judged,
+                progress->to_judge, progress->judged > 0 ? ", the last " : "", progress->entry);
+        return;
+    }
     fprintf(stderr, "\r\033[Kboot %u of %u, block %u: %s %s  %.0f of %.0f s", progress->boot,
             progress->boots, progress->block, progress->doing, progress->entry,
             (double)progress->spent_ns / 1e9, (double)progress->budget_ns / 1e9);
+    if (progress->precision > 0 && isfinite(progress->widest))
+        fprintf(stderr, "  +-%.2g%%, wanted +-%g%%", progress->widest * 100,
+                progress->precision * 100);
 }
 
-/* Off a terminal: a line a boot, so that a log shows that the run goes on. */
+/* Off a terminal: a line for the judging and one a boot, so that a log shows that the run goes on.
+ */
 static void print_boot(void *context, const struct trial_progress *progress)
 {
     unsigned *last = context;
+    if (progress->to_judge > 0) {
+        if (progress->judged == 0)
+            fprintf(stderr, "judging %zu entries\n", progress->to_judge);
+        return;
+    }
     if (progress->boot == *last)
         return;
     *last = progress->boot;
-    fprintf(stderr, "boot %u of %u, %.0f of %.0f s\n", progress->boot, progress->boots,
+    fprintf(stderr, "boot %u of %u, %.0f of %.0f s", progress->boot, progress->boots,
             (double)progress->spent_ns / 1e9, (double)progress->budget_ns / 1e9);
+    if (progress->precision > 0 && isfinite(progress->widest))
+        fprintf(stderr, ", +-%.2g%%, wanted +-%g%%", progress->widest * 100,
+                progress->precision * 100);
+    fputc('\n', stderr);
 }
 
 /* The entries asked for (all, if none), and the references. NULL after an error. */
@@ -279,6 +389,42 @@ static const struct entry **choose(const struct entry_list *list, char **names, 
     return NULL;
 }
 
+/* What --twin asks for: an entry of this run that can run and be ranked. */
+static int choose_twin(const struct flags *flags, const struct entry_list *list,
+                       const struct trial_options *options, struct plan *plan, struct err *err)
+{
+    if (flags->twin != NULL && strcmp(flags->twin, "none") == 0)
+        return 0;
+    snprintf(plan->twin, sizeof plan->twin, "%s", PLAN_TWIN_DRAWN);
+    if (flags->twin == NULL)
+        return 0;
+    const struct entry *entry = entry_find(list, flags->twin, err);
+    if (entry == NULL)
+        return err_prefix(err, "--twin");
+    bool among = false;
+    for (size_t i = 0; i < options->entry_count; i++)
+        among = among || options->entries[i] == entry;
+    if (!among)
+        return err_set(err, EINVAL,
+                       "--twin %s: this run does not measure it; name it among the "
+                       "entries as well",
+                       entry->name);
+    if (entry->status == ENTRY_REFERENCE)
+        return err_set(err, EINVAL, "--twin %s: a reference is never ranked; take an entry that is",
+                       entry->name);
+    if (entry->status == ENTRY_BROKEN || !entry->ready)
+        return err_set(err, EINVAL, "--twin %s: it can't run: %s", entry->name,
+                       entry->status == ENTRY_BROKEN ? entry->status_reason : entry->missing);
+    snprintf(plan->twin, sizeof plan->twin, "%s", entry->name);
+    return 0;
+}
+
+/* Of what takes part in the plan. */
+static size_t count_contenders(const struct flags *flags, size_t entries)
+{
+    return entries + (flags->twin == NULL || strcmp(flags->twin, "none") != 0);
+}
+
 /* At least one entry that can be ranked must be able to run. */
 static bool any_ready(const struct trial_options *options)
 {
@@ -292,13 +438,17 @@ static bool any_ready(const struct trial_options *options)
 static int same_entries(const struct trial_options *options, const json_t *run, struct err *err)
 {
     size_t index;
+    size_t next = 0;
     json_t *item;
     json_array_foreach(json_object_get(run, "entries"), index, item)
     {
+        if (json_object_get(item, "twin_of") != NULL)
+            continue;
         char hash[17];
-        const char *name = options->entries[index]->name;
+        const struct entry *entry = options->entries[next++];
+        const char *name = entry->name;
         const char *old = json_string_value(json_object_get(item, "hash"));
-        entry_hash(options->entries[index], hash);
+        entry_hash(entry, hash);
         if (old == NULL || strcmp(hash, old) != 0)
             return err_set(err, EINVAL,
                            "entry %s has changed since the run began; start a new run instead",
@@ -335,27 +485,29 @@ static int same_origin(const json_t *run, const char *version, struct err *err)
 /* Else every entry would fail, and stay failed in the record. */
 static int same_machine(const struct plan *plan, struct err *err)
 {
-    const struct hammer_config need = {.connections = plan->connections, .threads = 1};
     struct host_cpu_plan now;
-    int status = host_cpu_plan(plan->cpus.server, plan->cpus.hammer_count, &now, err);
+    int status =
+        host_cpu_plan_for(plan->cpus.server, plan->cpus.hammer, plan->cpus.hammer_count, &now, err);
     if (status != 0)
         return status;
     if (now.allowed_count != plan->cpus.allowed_count || now.shared != plan->cpus.shared ||
-        memcmp(now.hammer, plan->cpus.hammer, sizeof now.hammer) != 0)
+        now.siblings != plan->cpus.siblings)
         return err_set(
             err, EINVAL,
             "the run began with %d CPUs to choose from, and now there are %d, or others; "
             "start a new run instead",
             plan->cpus.allowed_count, now.allowed_count);
-    return ports_reserve_files(&need, err);
+    return check_load(plan, err);
 }
 
+/* Of all that run.json lists but the twin, which is one of them again. */
 static json_t *names_in(const json_t *run)
 {
     json_t *names = json_array();
     size_t index;
     json_t *item;
-    json_array_foreach(json_object_get(run, "entries"), index, item)
+    json_array_foreach(json_object_get(run, "entries"), index,
+                       item) if (json_object_get(item, "twin_of") == NULL)
         json_array_append(names, json_object_get(item, "name"));
     return names;
 }
@@ -388,13 +540,25 @@ static bool any_failed(const struct summary *summary)
     return summary->ranking.twin.failed;
 }
 
+/* Prints what the record says, in any case. Returns the exit status that it calls for. */
+static int show(enum cli_view view, const struct record_data *data)
+{
+    struct err err;
+    struct summary summary;
+    if (cli_print_view(view, false, data, &summary, &err) != 0)
+        return cli_fail(CLI_FAILED, "%s", err.text);
+    int status = any_failed(&summary)                   ? CLI_FAILED
+                 : ranks_inconclusive(&summary.ranking) ? CLI_INCONCLUSIVE
+                                                        : CLI_OK;
+    summary_free(&summary);
+    return status;
+}
+
 /* Runs, prints the view in any case, and says where the record lies. */
 static int carry_out(struct trial_options *options, struct record *record, struct record_data *data,
                      enum cli_view view)
 {
     struct err err;
-    struct err view_err;
-    struct summary summary;
     unsigned last_boot = 0;
     bool terminal = isatty(STDERR_FILENO) == 1;
     options->progress = terminal ? print_progress : print_boot;
@@ -402,15 +566,7 @@ static int carry_out(struct trial_options *options, struct record *record, struc
     int failed = trial_run(options, record, data, &err);
     if (terminal)
         fputs("\r\033[K", stderr);
-    int status = CLI_OK;
-    if (cli_print_view(view, false, data, &summary, &view_err) == 0) {
-        status = any_failed(&summary)                   ? CLI_FAILED
-                 : ranks_inconclusive(&summary.ranking) ? CLI_INCONCLUSIVE
-                                                        : CLI_OK;
-        summary_free(&summary);
-    } else {
-        status = cli_fail(CLI_FAILED, "%s", view_err.text);
-    }
+    int status = show(view, data);
     cli_print_folder(view, record_folder(record));
     if (failed != 0)
         status = cli_fail(CLI_FAILED, "%s", err.text);
@@ -433,7 +589,8 @@ static int start_new(const struct cli *cli, const struct flags *flags,
     if (options.entries == NULL)
         return cli_usage("run", "%s", err.text);
     int status = CLI_OK;
-    if (make_plan(flags, options.entry_count, &options.plan, &err) != 0)
+    if (make_plan(flags, count_contenders(flags, options.entry_count), &options.plan, &err) != 0 ||
+        choose_twin(flags, list, &options, &options.plan, &err) != 0)
         status = cli_usage("run", "%s", err.text);
     else if (!any_ready(&options))
         status = cli_fail(CLI_FAILED, "no entry is ready: `showdown list` says what each needs, "
@@ -470,13 +627,18 @@ static int go_on(const struct flags *flags, const struct entry_list *list,
     if (record_continue(flags->resume, &record, &data, &err) != 0)
         return cli_fail(CLI_FAILED, "%s", err.text);
     int status;
+    unsigned boots;
     options.entries = choose_again(list, data.run, &options.entry_count, &err);
     if (options.entries == NULL ||
         plan_from_json(json_object_get(data.run, "plan"), &options.plan, &err) != 0 ||
         same_origin(data.run, version, &err) != 0 || same_entries(&options, data.run, &err) != 0 ||
         same_machine(&options.plan, &err) != 0)
         status = cli_fail(CLI_FAILED, "%s: %s", flags->resume, err.text);
-    else
+    else if (trial_is_complete(&options.plan, &data, &boots)) {
+        fprintf(stderr, "showdown: %s is complete with its %u boots: nothing is left to measure\n",
+                flags->resume, boots);
+        status = show(flags->view, &data);
+    } else
         status = carry_out(&options, record, &data, flags->view);
     free(options.entries);
     record_close(record);
@@ -486,15 +648,12 @@ static int go_on(const struct flags *flags, const struct entry_list *list,
 
 int cli_run(const struct cli *cli, int argc, char **argv)
 {
-    struct flags flags = {.workload = "hello",
-                          .threads = 1,
-                          .server_cpu = -1,
-                          .timeout_ns = 2 * NS_PER_S,
-                          .view = CLI_VIEW_TABLE};
+    struct flags flags = {
+        .workload = "hello", .server_cpu = -1, .timeout_ns = 2 * NS_PER_S, .view = CLI_VIEW_TABLE};
     struct entry_list list;
     struct err err;
     int option;
-    while ((option = cli_next_option(argc, argv, ":w:c:t:h", long_options)) != -1) {
+    while ((option = cli_next_option(argc, argv, ":w:c:h", long_options)) != -1) {
         if (option == 'h') {
             printf(usage, workload_names());
             return CLI_OK;

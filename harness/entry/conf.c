@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define CONF_MAX_BYTES 65536 /* a manifest is a page; more is a mistake */
@@ -345,11 +346,18 @@ static int check_all(struct reader *reader, const char *folder)
 
 static int read_file(struct reader *reader, const char *path, char *text)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    ssize_t got = fd >= 0 ? read(fd, text, CONF_MAX_BYTES) : -1;
+    struct stat about = {0};
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO would wait for a writer */
+    bool regular =
+        fd < 0 || (fstat(fd, &about) == 0 && (S_ISREG(about.st_mode) || S_ISDIR(about.st_mode)));
+    ssize_t got = fd >= 0 && regular ? read(fd, text, CONF_MAX_BYTES) : -1;
     int code = errno;
     if (fd >= 0)
         close(fd);
+    if (!regular)
+        return err_set(reader->err, EINVAL,
+                       "%s: not a regular file; a manifest is a text of key = value lines",
+                       reader->file);
     if (got < 0)
         return err_set(reader->err, code, "%s: %s", reader->file, strerror(code));
     text[got] = '\0';

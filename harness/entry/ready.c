@@ -1,5 +1,6 @@
 #include "base/clock.h"
 #include "entry/keeper.h"
+#include "entry/listener.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -13,11 +14,16 @@
 #define FIRST_DELAY_MS 2
 #define LAST_DELAY_MS  50
 
+/* A server on its way up may drop its first connections. One that takes connections and drops each
+ * of them for so long has come up. */
+#define DROPS_LIMIT_NS (2 * NS_PER_S)
+
 enum attempt {
     ATTEMPT_RIGHT,
     ATTEMPT_WRONG,
     ATTEMPT_REFUSED, /* nothing listens */
     ATTEMPT_CLOSED,  /* closed without an answer */
+    ATTEMPT_RESET,   /* reset without an answer */
     ATTEMPT_SILENT,  /* the deadline came */
     ATTEMPT_ENDED,   /* the server is not running */
     ATTEMPT_INTERRUPTED
@@ -66,6 +72,8 @@ static enum attempt connect_to(struct probe *probe, int fd)
     int code = 0;
     socklen_t size = sizeof code;
     getsockopt(fd, SOL_SOCKET, SO_ERROR, &code, &size);
+    if (code == ECONNRESET)
+        return ATTEMPT_RESET;
     return code == 0 ? ATTEMPT_RIGHT : ATTEMPT_REFUSED;
 }
 
@@ -79,7 +87,7 @@ static enum attempt send_request(struct probe *probe, int fd)
             continue;
         }
         if (errno != EAGAIN)
-            return ATTEMPT_CLOSED;
+            return errno == ECONNRESET ? ATTEMPT_RESET : ATTEMPT_CLOSED;
         enum attempt waited = wait_for(probe, fd, POLLOUT);
         if (waited != ATTEMPT_RIGHT)
             return waited;
@@ -101,7 +109,7 @@ static enum attempt judge(struct probe *probe, enum http_scan scan)
 static enum attempt judge_end(struct probe *probe, int code)
 {
     if (http_scanner_untouched(&probe->scanner))
-        return ATTEMPT_CLOSED;
+        return code == ECONNRESET ? ATTEMPT_RESET : ATTEMPT_CLOSED;
     if (code == 0)
         return judge(probe, http_scanner_end(&probe->scanner));
     snprintf(probe->why, sizeof probe->why, "%s in the middle of its answer", strerror(code));
@@ -142,17 +150,30 @@ static enum attempt try_once(struct probe *probe)
     return attempt;
 }
 
+static bool is_drop(enum attempt attempt)
+{
+    return attempt == ATTEMPT_CLOSED || attempt == ATTEMPT_RESET;
+}
+
 /* Tries until there is an answer, right or wrong, or no hope. */
 static enum attempt try_until_deadline(struct probe *probe)
 {
     int delay_ms = FIRST_DELAY_MS;
+    uint64_t dropping_since_ns = 0;
     for (;;) {
         enum attempt attempt = try_once(probe);
         if (server_poll(probe->server, probe->detail, sizeof probe->detail) != SERVER_RUNNING)
             return ATTEMPT_ENDED;
-        if (attempt != ATTEMPT_REFUSED && attempt != ATTEMPT_CLOSED)
+        if (attempt != ATTEMPT_REFUSED && !is_drop(attempt))
             return attempt;
-        if (clock_now_ns() >= probe->deadline_ns)
+        uint64_t now_ns = clock_now_ns();
+        if (!is_drop(attempt))
+            dropping_since_ns = 0;
+        else if (dropping_since_ns == 0)
+            dropping_since_ns = now_ns;
+        else if (now_ns - dropping_since_ns >= DROPS_LIMIT_NS)
+            return attempt;
+        if (now_ns >= probe->deadline_ns)
             return attempt;
         if (poll(NULL, 0, delay_ms) < 0 && errno == EINTR)
             return ATTEMPT_INTERRUPTED;
@@ -197,6 +218,10 @@ static void explain(const struct probe *probe, enum attempt attempt, double wait
         err_set(err, ETIMEDOUT, "closes connections on 127.0.0.1:%u without an answer, for %.1f s",
                 port, waited_s);
         return;
+    case ATTEMPT_RESET:
+        err_set(err, ETIMEDOUT, "resets connections on 127.0.0.1:%u without an answer, for %.1f s",
+                port, waited_s);
+        return;
     case ATTEMPT_SILENT:
         err_set(err, ETIMEDOUT, "listens on 127.0.0.1:%u, but did not answer within %.1f s", port,
                 waited_s);
@@ -222,11 +247,15 @@ int server_wait_ready(struct server *server, const char *request, size_t request
                           .deadline_ns = begin + deadline_ns};
     enum attempt attempt = try_until_deadline(&probe);
     uint64_t now = clock_now_ns();
+    struct err own = {0};
+    bool connected =
+        attempt != ATTEMPT_REFUSED && attempt != ATTEMPT_ENDED && attempt != ATTEMPT_INTERRUPTED;
+    if (connected && listener_check(server, &own) != 0)
+        return err_set(err, own.code, "%s", own.text);
     if (attempt == ATTEMPT_RIGHT) {
         *took_ns = now - server->started_ns;
         return 0;
     }
-    struct err own = {0};
     explain(&probe, attempt, (double)(now - begin) / (double)NS_PER_S, &own);
     if (attempt != ATTEMPT_INTERRUPTED)
         add_output(server, &own);

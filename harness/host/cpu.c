@@ -152,6 +152,115 @@ int host_cpu_choose(const struct host_topology *t, int server, int hammer_count,
     return 0;
 }
 
+static const struct host_cpu *find_cpu(const struct host_topology *t, int number)
+{
+    for (int i = 0; i < t->count; i++)
+        if (t->cpus[i].number == number)
+            return &t->cpus[i];
+    return NULL;
+}
+
+static bool is_among(int number, const int *numbers, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (numbers[i] == number)
+            return true;
+    return false;
+}
+
+/* The fastest CPU that is none of the load generator's, of the last of them, as far as can be on a
+ * core of its own. */
+static const struct host_cpu *choose_server_beside(const struct host_topology *t, const int *hammer,
+                                                   int hammer_count)
+{
+    const struct host_cpu *best = NULL;
+    bool best_shares = false;
+    for (int i = 0; i < t->count; i++) {
+        const struct host_cpu *c = &t->cpus[i];
+        bool shares = false;
+        for (int j = 0; j < hammer_count; j++) {
+            const struct host_cpu *h = find_cpu(t, hammer[j]);
+            shares = shares || (h != NULL && h->core == c->core && h->package == c->package);
+        }
+        if (is_among(c->number, hammer, hammer_count))
+            continue;
+        if (best == NULL || shares < best_shares ||
+            (shares == best_shares && c->speed >= best->speed)) {
+            best = c;
+            best_shares = shares;
+        }
+    }
+    return best;
+}
+
+/* One CPU in all: the load generator has to be told that one. */
+static int check_hammers(const struct host_topology *t, const struct host_cpu *server,
+                         const int *hammer, int count, struct err *err)
+{
+    char allowed[256];
+    list_cpus(t, allowed, sizeof allowed);
+    for (int i = 0; i < count; i++) {
+        if (find_cpu(t, hammer[i]) == NULL)
+            return err_set(err, EINVAL,
+                           "CPU %d cannot be used for the load generator; allowed are: %s",
+                           hammer[i], allowed);
+        if (is_among(hammer[i], hammer, i))
+            return err_set(err, EINVAL, "CPU %d is named twice for the load generator", hammer[i]);
+        if (hammer[i] == server->number && t->count > 1)
+            return err_set(err, EINVAL,
+                           "CPU %d is the server's, and cannot be the load generator's as well; "
+                           "allowed are: %s",
+                           hammer[i], allowed);
+    }
+    return 0;
+}
+
+int host_cpu_assign(const struct host_topology *t, int server, const int *hammer, int hammer_count,
+                    struct host_cpu_plan *plan, struct err *err)
+{
+    char allowed[256];
+    list_cpus(t, allowed, sizeof allowed);
+    if (hammer_count < 1 || hammer_count > HOST_HAMMERS_MAX)
+        return err_set(err, EINVAL, "%d CPUs for the load generator: it takes 1 to %d",
+                       hammer_count, HOST_HAMMERS_MAX);
+    const struct host_cpu *chosen = server >= 0 || t->count == 1
+                                        ? choose_server(t, server)
+                                        : choose_server_beside(t, hammer, hammer_count);
+    if (chosen == NULL && server >= 0)
+        return err_set(err, EINVAL, "CPU %d cannot be used for the server; allowed are: %s", server,
+                       allowed);
+    if (chosen == NULL)
+        return err_set(err, EINVAL,
+                       "the load generator was given all CPUs that may be used (%s), and none is "
+                       "left for the server",
+                       allowed);
+    int status = check_hammers(t, chosen, hammer, hammer_count, err);
+    if (status != 0)
+        return status;
+    *plan = (struct host_cpu_plan){.server = chosen->number,
+                                   .hammer_count = hammer_count,
+                                   .allowed_count = t->count,
+                                   .shared = t->count == 1};
+    for (int i = 0; i < hammer_count; i++) {
+        const struct host_cpu *h = find_cpu(t, hammer[i]);
+        plan->hammer[i] = hammer[i];
+        plan->siblings = plan->siblings ||
+                         (h != chosen && h->core == chosen->core && h->package == chosen->package);
+    }
+    return 0;
+}
+
+int host_cpu_plan_for(int server, const int *hammer, int hammer_count, struct host_cpu_plan *plan,
+                      struct err *err)
+{
+    struct host_topology *topology = mem_alloc(1, sizeof *topology);
+    int status = host_topology_read(topology, err);
+    if (status == 0)
+        status = host_cpu_assign(topology, server, hammer, hammer_count, plan, err);
+    free(topology);
+    return status;
+}
+
 int host_cpu_plan(int server, int hammer_count, struct host_cpu_plan *plan, struct err *err)
 {
     struct host_topology *topology = mem_alloc(1, sizeof *topology);

@@ -44,8 +44,15 @@ int host_topology_read(struct host_topology *topology, struct err *err);
 int host_cpu_choose(const struct host_topology *topology, int server, int hammer_count,
                     struct host_cpu_plan *plan, struct err *err);
 
-/* Both in one. */
+/* The same for hammer cores that were chosen by name; server -1 chooses beside them. -EINVAL when
+ * one is not allowed, named twice or the server's (unless it is the only CPU), or none is left. */
+int host_cpu_assign(const struct host_topology *topology, int server, const int *hammer,
+                    int hammer_count, struct host_cpu_plan *plan, struct err *err);
+
+/* Reading and choosing in one. */
 int host_cpu_plan(int server, int hammer_count, struct host_cpu_plan *plan, struct err *err);
+int host_cpu_plan_for(int server, const int *hammer, int hammer_count, struct host_cpu_plan *plan,
+                      struct err *err);
 
 /* Pins the calling thread. */
 int host_cpu_pin(int cpu, struct err *err);

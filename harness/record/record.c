@@ -225,6 +225,11 @@ int record_append(struct record *record, const json_t *line, struct err *err)
     return fail(err, -status, "append to the record in", record->folder);
 }
 
+int record_update(const struct record *record, const json_t *run, struct err *err)
+{
+    return write_run(record->folder, run, err);
+}
+
 const char *record_folder(const struct record *record)
 {
     return record->folder;

@@ -29,6 +29,9 @@ struct record_data {
 int record_create(const char *results_folder, const char *host, json_t *run, struct record **record,
                   struct err *err);
 
+/* Writes run.json anew from `run` (borrowed): what was decided after the start. */
+int record_update(const struct record *record, const json_t *run, struct err *err);
+
 /* Opens an existing record to append to it, and reads what it holds into *data (free it with
  * record_data_free). -ENOENT, -EINVAL when it is no record of this schema, -EBUSY while another
  * process writes to it (flock(2) on slices.jsonl). */

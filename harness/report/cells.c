@@ -136,7 +136,7 @@ static void put_p(struct cells *cells, int column, double p)
     put(cells, column, p < 0.001 ? "%.5f" : "%.3f", p);
 }
 
-static void put_pair(struct cells *cells, const struct pair *pair)
+static void put_pair(struct cells *cells, const struct ranks_pair *pair)
 {
     put(cells, PAIR, "%s / %s", text_shown(pair->upper).text, text_shown(pair->lower).text);
     put_number(cells, RATIO, "%.4f", pair->ratio.value);

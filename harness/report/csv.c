@@ -79,7 +79,7 @@ void view_pairs_csv(FILE *out, const struct summary *summary)
 {
     fputs("upper,lower,ratio,ratio_low,ratio_high,p,p_adjusted,outranks,boots\n", out);
     for (size_t i = 0; i < summary->ranking.pair_count; i++) {
-        const struct pair *pair = &summary->ranking.pairs[i];
+        const struct ranks_pair *pair = &summary->ranking.pairs[i];
         print_field(out, pair->upper);
         fputc(',', out);
         print_field(out, pair->lower);

@@ -1,4 +1,5 @@
 #include "report/views.h"
+#include "report/precision.h"
 
 #include <math.h>
 
@@ -142,7 +143,7 @@ static json_t *twin_to_json(const struct ranking *ranking)
     return object;
 }
 
-static json_t *pair_to_json(const struct pair *pair)
+static json_t *pair_to_json(const struct ranks_pair *pair)
 {
     json_t *object = json_object();
     set_text(object, "upper", pair->upper);
@@ -184,6 +185,11 @@ void view_json(FILE *out, const struct record_data *data, const struct summary *
     json_object_set_new(run, "blocks", json_integer(summary->blocks));
     json_object_set_new(run, "interrupted", json_boolean(summary->interrupted));
     json_object_set_new(run, "complete", json_boolean(summary->complete));
+    if (json_object_get(summary->end, "ended_by") != NULL)
+        json_object_set(run, "ended_by", json_object_get(summary->end, "ended_by"));
+    json_t *precision = precision_to_json(summary->end);
+    if (precision != NULL)
+        json_object_set_new(run, "precision", precision);
 
     json_t *report = json_object();
     json_object_set_new(report, "schema", json_integer(RECORD_SCHEMA));

@@ -11,7 +11,7 @@
 
 /* The ratio of two columns, and p of its test. 0, or -ENODATA when they share no block. */
 static int compare(const struct paired *paired, size_t entry, size_t base, uint64_t seed,
-                   struct pair *pair)
+                   struct ranks_pair *pair)
 {
     int status =
         paired_ratio(paired, entry, base, SUMMARY_CONFIDENCE, SUMMARY_DRAWS, seed, &pair->ratio);
@@ -43,7 +43,7 @@ static const struct row *find_row(const struct summary *summary, const char *nam
 static void compare_twin(struct twin *twin, const struct row *row, const struct row *entry,
                          const struct paired *paired, uint64_t seed)
 {
-    struct pair pair = {.p = NAN};
+    struct ranks_pair pair = {.p = NAN};
     twin->reason = "";
     if (row->reason[0] != '\0')
         twin->reason = row->reason;
@@ -86,7 +86,7 @@ static double delta_of(const struct twin *twin)
 static void add_pair(struct ranking *ranking, const struct row *a, const struct row *b,
                      const struct paired *paired, uint64_t seed)
 {
-    struct pair pair = {.upper = a->name, .lower = b->name};
+    struct ranks_pair pair = {.upper = a->name, .lower = b->name};
     if (compare(paired, a->column, b->column, seed, &pair) != 0)
         return;
     if (pair.ratio.value < 1) {
@@ -150,14 +150,14 @@ static void rank_by_claims(struct summary *summary, size_t ranked)
     unsigned *rank = mem_alloc(ranked + 1, sizeof *rank);
     bool *tied = mem_alloc(ranked + 1, sizeof *tied);
     for (size_t i = 0; i < ranking->pair_count; i++) {
-        const struct pair *pair = &ranking->pairs[i];
+        const struct ranks_pair *pair = &ranking->pairs[i];
         size_t at = place_of(summary, pair->upper) * ranked + place_of(summary, pair->lower);
         outranks[at] = pair->p_adjusted < RANKS_ALPHA && pair->ratio.value > 1 + ranking->delta &&
                        !was_hammer_limited(summary, pair->lower);
     }
     order_ranks(outranks, ranked, rank, tied);
     for (size_t i = 0; i < ranking->pair_count; i++) {
-        struct pair *pair = &ranking->pairs[i];
+        struct ranks_pair *pair = &ranking->pairs[i];
         size_t at = place_of(summary, pair->upper) * ranked + place_of(summary, pair->lower);
         pair->outranks = outranks[at];
     }

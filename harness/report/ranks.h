@@ -26,7 +26,7 @@ struct summary;
 /* Entries nearer to each other than this are not ranked apart, however sure their difference. */
 #define RANKS_DELTA_MIN 0.01
 
-struct pair {
+struct ranks_pair {
     const char *upper, *lower; /* names of rows; upper/lower is the ratio, 1 or more */
     struct interval ratio;     /* 95%; a pair that shares no block is in no list */
     double p, p_adjusted;
@@ -46,7 +46,7 @@ struct twin {
 };
 
 struct ranking {
-    struct pair *pairs; /* in the order of the rows */
+    struct ranks_pair *pairs; /* in the order of the rows */
     size_t pair_count;
     double delta; /* 0.01: a ratio above 1.01 counts */
     struct twin twin;

@@ -180,6 +180,7 @@ static void take_lines(struct summary *summary, struct sums *sums, struct table 
         if (is_type(line, "end")) {
             summary->interrupted = json_is_true(json_object_get(line, "interrupted"));
             summary->complete = !summary->interrupted;
+            summary->end = line;
         }
     }
     summary->blocks = (unsigned)table->blocks;

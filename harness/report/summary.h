@@ -62,7 +62,8 @@ struct summary {
     unsigned boots, blocks;
     unsigned repeated; /* lines of slices and costs that came twice, and count once */
     bool interrupted;
-    bool complete; /* the plan was carried out to its end */
+    bool complete;     /* the plan was carried out to its end */
+    const json_t *end; /* the record's last line of type "end", or NULL */
 };
 
 /* -EINVAL if the record lacks what a summary needs. Strings live as long as `data`. */

@@ -2,6 +2,8 @@
 #include "report/cells.h"
 #include "report/text.h"
 #include "stats/signflip.h"
+#include "base/mem.h"
+#include "report/precision.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -241,6 +243,10 @@ static void print_foot(FILE *out, const struct record_data *data, const struct s
     print_limit(out, summary);
     print_legend(out, data, summary);
     print_doubts(out, data, summary);
+    char *precision = precision_sentence(summary->end);
+    if (precision != NULL)
+        fprintf(out, "%s\n", precision);
+    free(precision);
     if (!summary->complete)
         fputs(summary->interrupted ? "Interrupted: this is what was measured until then.\n"
                                    : "The run did not end: this is what was measured.\n",

@@ -408,7 +408,7 @@ void verdict_explain(FILE *out, const struct summary *summary)
     if (say_rows(out, summary, VERDICT_HAMMER, hammer_share))
         fputs("  The load generator's core was full: the server can do more, and no row is claimed "
               "to "
-              "be faster.\n  Give it more cores: -t N.\n",
+              "be faster.\n  Give it more cores: --hammer-cpus.\n",
               out);
     if (say_rows(out, summary, VERDICT_WAITING, server_share))
         fputs(

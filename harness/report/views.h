@@ -22,9 +22,10 @@ void view_csv(FILE *out, const struct summary *summary);
 void view_pairs(FILE *out, const struct summary *summary, bool markdown);
 void view_pairs_csv(FILE *out, const struct summary *summary);
 
-/* One object: schema, run, machine, workload, limit, inconclusive (with inconclusive_reason when
- * true), ranks_provisional, rank_boots_needed (the fewest that can tell so many pairs apart), delta
- * (0.01: what a ratio must exceed to count), twin, entries, pairs.
+/* One object: schema, run (with ended_by, and precision as report/precision.h has it), machine,
+ * workload, limit, inconclusive (with inconclusive_reason when true), ranks_provisional,
+ * rank_boots_needed (the fewest that can tell so many pairs apart), delta (0.01: what a ratio must
+ * exceed to count), twin, entries, pairs.
  *
  * Each entry has name, status, and of these what is known: reason, rank, rank_tied, req_per_s,
  * req_per_s_low, req_per_s_high (95%), share_of_limit (1.0 is the whole limit) with _low and _high,

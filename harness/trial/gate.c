@@ -15,6 +15,9 @@ struct gate {
     struct gate_subject *subjects;
     size_t count;
     _Atomic size_t next;
+    const struct gate_watch *watch;
+    pthread_mutex_t telling;
+    size_t done, wanted;
 };
 
 static json_t *to_json(const struct entry *entry, const struct judge_report *report)
@@ -68,20 +71,36 @@ static void judge_one(const struct gate *gate, struct gate_subject *subject)
     judge_report_free(&report);
 }
 
+static void tell(struct gate *gate, const struct entry *entry)
+{
+    pthread_mutex_lock(&gate->telling);
+    gate->watch->judged(gate->watch->context, entry, ++gate->done, gate->wanted);
+    pthread_mutex_unlock(&gate->telling);
+}
+
 static void *work(void *context)
 {
     struct gate *gate = context;
     for (size_t i; (i = atomic_fetch_add(&gate->next, 1)) < gate->count;) {
         bool stopped = gate->options->stop != NULL && *gate->options->stop != 0;
-        if (!gate->subjects[i].skip && !stopped)
-            judge_one(gate, &gate->subjects[i]);
+        if (gate->subjects[i].skip || stopped)
+            continue;
+        judge_one(gate, &gate->subjects[i]);
+        tell(gate, gate->subjects[i].entry);
     }
     return NULL;
 }
 
-void gate_run(const struct judge_options *options, struct gate_subject *subjects, size_t count)
+void gate_run(const struct judge_options *options, const struct gate_watch *watch,
+              struct gate_subject *subjects, size_t count)
 {
-    struct gate gate = {.options = options, .subjects = subjects, .count = count};
+    struct gate gate = {.options = options,
+                        .subjects = subjects,
+                        .count = count,
+                        .watch = watch,
+                        .telling = PTHREAD_MUTEX_INITIALIZER};
+    for (size_t i = 0; i < count; i++)
+        gate.wanted += !subjects[i].skip;
     pthread_t threads[AT_ONCE];
     size_t started = 0;
     judge_raise_files();

@@ -20,6 +20,14 @@ struct gate_subject {
     char *problem; /* why it is refused, or NULL; free() */
 };
 
-void gate_run(const struct judge_options *options, struct gate_subject *subjects, size_t count);
+/* Told as each is judged, from whichever thread judged it, one call at a time: `done` of `count`
+ * are, `entry` the last of them. Those to skip are in neither. */
+struct gate_watch {
+    void (*judged)(void *context, const struct entry *entry, size_t done, size_t count);
+    void *context;
+};
+
+void gate_run(const struct judge_options *options, const struct gate_watch *watch,
+              struct gate_subject *subjects, size_t count);
 
 #endif

@@ -2,6 +2,7 @@
 #include "stats/random.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 uint64_t plan_slice_ns(unsigned connections)
@@ -33,6 +34,10 @@ json_t *plan_to_json(const struct plan *plan)
         "smt_siblings", plan->cpus.siblings);
     if (plan->burn_ns > 0)
         json_object_set_new(json, "burn_ns", json_integer((json_int_t)plan->burn_ns));
+    if (plan->precision > 0)
+        json_object_set_new(json, "precision", json_real(plan->precision));
+    if (plan->twin[0] != '\0')
+        json_object_set_new(json, "twin", json_string(plan->twin));
     return json;
 }
 
@@ -55,14 +60,15 @@ static bool in_range(const struct plan *plan, size_t hammer_cpus)
             return false;
     return plan->connections >= 1 && plan->connections <= HAMMER_CONNECTIONS_MAX &&
            plan->boots >= 1 && plan->boots <= PLAN_BOOTS_MAX && plan->settle_ns <= most_ns &&
-           plan->warm_max_ns <= most_ns && plan->burn_ns <= most_ns && hammer_cpus >= 1 &&
-           hammer_cpus <= HOST_HAMMERS_MAX;
+           plan->precision >= 0 && plan->precision < 1 && plan->warm_max_ns <= most_ns &&
+           plan->burn_ns <= most_ns && hammer_cpus >= 1 && hammer_cpus <= HOST_HAMMERS_MAX;
 }
 
 int plan_from_json(const json_t *json, struct plan *plan, struct err *err)
 {
     const char *workload;
     const char *engine;
+    const char *twin = "";
     json_t *hammer_cpus;
     int connections, boots, shared, siblings;
     json_int_t seed, budget, slice, settle, timeout, ready, warm;
@@ -70,13 +76,14 @@ int plan_from_json(const json_t *json, struct plan *plan, struct err *err)
     memset(plan, 0, sizeof *plan);
     if (json_unpack_ex((json_t *)json, &why, 0,
                        "{s:s, s:i, s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:i, s:o, s:i, "
-                       "s:b, s:b}",
+                       "s:b, s:b, s?F, s?s}",
                        "workload", &workload, "connections", &connections, "boots", &boots, "seed",
                        &seed, "budget_ns", &budget, "slice_ns", &slice, "settle_ns", &settle,
                        "timeout_ns", &timeout, "ready_ns", &ready, "warm_max_ns", &warm, "engine",
                        &engine, "server_cpu", &plan->cpus.server, "hammer_cpus", &hammer_cpus,
                        "cpus_allowed", &plan->cpus.allowed_count, "one_cpu", &shared,
-                       "smt_siblings", &siblings) != 0)
+                       "smt_siblings", &siblings, "precision", &plan->precision, "twin",
+                       &twin) != 0)
         return err_set(err, EINVAL, "the record's plan can't be read: %s", why.text);
     plan->workload = workload_find(workload, err);
     if (plan->workload == NULL)
@@ -92,6 +99,7 @@ int plan_from_json(const json_t *json, struct plan *plan, struct err *err)
     plan->warm_max_ns = (uint64_t)warm;
     plan->engine = engine_of(engine);
     plan->burn_ns = (uint64_t)json_integer_value(json_object_get(json, "burn_ns"));
+    snprintf(plan->twin, sizeof plan->twin, "%s", twin);
     plan->cpus.shared = shared != 0;
     plan->cpus.siblings = siblings != 0;
     if (!in_range(plan, json_array_size(hammer_cpus)))

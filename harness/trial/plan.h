@@ -10,19 +10,22 @@
 
 #include <jansson.h>
 
-#define PLAN_BOOTS_MAX 1000
+#define PLAN_BOOTS_MAX  1000
+#define PLAN_TWIN_DRAWN "*" /* as no entry can be named */
 
 struct plan {
     const struct workload *workload;
     unsigned connections;
-    unsigned boots;       /* each starts a fresh process of every entry */
-    uint64_t seed;        /* of every order and draw */
-    uint64_t budget_ns;   /* of measuring, shared evenly by the boots */
-    uint64_t slice_ns;    /* the measured part of a slice */
-    uint64_t settle_ns;   /* after each connection was answered once */
-    uint64_t timeout_ns;  /* for an answer */
-    uint64_t ready_ns;    /* for a server to answer rightly the first time */
+    unsigned boots;      /* each starts a fresh process of every entry; with a precision, at most */
+    uint64_t seed;       /* of every order and draw */
+    uint64_t budget_ns;  /* of measuring, shared evenly by the boots */
+    uint64_t slice_ns;   /* the measured part of a slice */
+    uint64_t settle_ns;  /* after each connection was answered once */
+    uint64_t timeout_ns; /* for an answer */
+    uint64_t ready_ns;   /* for a server to answer rightly the first time */
     uint64_t warm_max_ns; /* of load before the first block of a boot */
+    double precision; /* half-width of every interval at which the run may end (sure.h); 0: none */
+    char twin[256];   /* the entry to measure twice (twin.h), PLAN_TWIN_DRAWN, or "" for none */
     enum hammer_engine engine;
     uint64_t burn_ns; /* of the load generator before each request; for calibration alone */
     struct host_cpu_plan cpus;

@@ -3,13 +3,17 @@
 #include "base/mem.h"
 #include "entry/launch.h"
 #include "host/machine.h"
+#include "record/rates.h"
 #include "trial/beside.h"
 #include "trial/cost.h"
 #include "trial/gate.h"
 #include "trial/slice.h"
+#include "trial/sure.h"
+#include "trial/twin.h"
 #include "trial/warm.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +27,8 @@ enum { EMPTY_SLICES_MOST = 3 };
 
 /* How often a slice is tried that the machine spoils each time. */
 enum { SPOILT_SLICES_MOST = 4 };
+
+enum { DRAWS = 4000 }; /* of an interval's bootstrap, as the report has them */
 
 struct contender {
     const struct entry *entry;
@@ -45,10 +51,14 @@ struct trial {
     struct record_data *data;
     struct contender *contenders;
     size_t count;
+    struct entry twin; /* what its contender measures, while there is one */
+    const struct entry *twin_of;
     struct slice *slice; /* scratch */
     uint64_t began_ns;
+    uint64_t least_boot_ns; /* what a boot of one block took, the last time */
     unsigned boot;
     unsigned block;
+    struct sure sure; /* after the last boot */
 };
 
 static bool stopped(const struct trial *trial)
@@ -56,20 +66,24 @@ static bool stopped(const struct trial *trial)
     return trial->options->stop != NULL && *trial->options->stop != 0;
 }
 
-static void tell(const struct trial *trial, const char *doing, const char *entry)
+static void tell_progress(const struct trial *trial, struct trial_progress progress)
 {
     if (trial->options->progress == NULL)
         return;
-    const struct trial_progress progress = {
-        .doing = doing,
-        .entry = entry,
-        .boot = trial->boot < trial->plan->boots ? trial->boot + 1 : trial->plan->boots,
-        .boots = trial->plan->boots,
-        .block = trial->block,
-        .spent_ns = clock_now_ns() - trial->began_ns,
-        .budget_ns = trial->plan->budget_ns,
-    };
+    progress.boot = trial->boot < trial->plan->boots ? trial->boot + 1 : trial->plan->boots;
+    progress.boots = trial->plan->boots;
+    progress.block = trial->block;
+    progress.spent_ns = clock_now_ns() - trial->began_ns;
+    progress.budget_ns = trial->plan->budget_ns;
+    progress.precision = trial->plan->precision;
+    progress.widest = trial->sure.widest;
     trial->options->progress(trial->options->context, &progress);
+}
+
+static void tell(const struct trial *trial, const char *doing, const char *entry)
+{
+    const struct trial_progress progress = {.doing = doing, .entry = entry};
+    tell_progress(trial, progress);
 }
 
 /* Takes `line`. It stays in memory even when the disk is full, so that the table can be printed. */
@@ -157,6 +171,26 @@ static bool has_ended(const struct contender *c, char *detail, size_t detail_byt
         clock_sleep_until_ns(clock_now_ns() + 5 * NS_PER_MS);
     }
     return true;
+}
+
+/* Of an entry that is out nothing is left to compare with its twin. */
+static int retire_twin(struct trial *trial, struct err *err)
+{
+    struct contender *twin = NULL;
+    bool original_out = false;
+    for (size_t i = 0; i < trial->count; i++) {
+        struct contender *c = &trial->contenders[i];
+        if (c->entry == &trial->twin)
+            twin = c;
+        if (c->entry == trial->twin_of)
+            original_out = c->out;
+    }
+    if (twin == NULL || twin->out || !original_out)
+        return 0;
+    char *reason = mem_format("%s, whose twin it is, is measured no more", trial->twin_of->name);
+    int status = fail_contender(trial, twin, reason, err);
+    free(reason);
+    return status;
 }
 
 /* Names what happened to a server that went wrong: if it ended, that comes first. */
@@ -368,8 +402,11 @@ static int in_order(struct trial *trial,
     plan_order(trial->plan, trial->boot, trial->block, order, trial->count);
     int status = 0;
     for (size_t i = 0; i < trial->count && status == 0 && !stopped(trial); i++)
-        if (!trial->contenders[order[i]].out)
+        if (!trial->contenders[order[i]].out) {
             status = step(trial, &trial->contenders[order[i]], (unsigned)i, err);
+            if (status == 0)
+                status = retire_twin(trial, err);
+        }
     free(order);
     return status;
 }
@@ -407,6 +444,7 @@ static int run_boot(struct trial *trial, struct err *err)
 {
     uint64_t end_ns =
         trial->began_ns + trial->plan->budget_ns * (trial->boot + 1) / trial->plan->boots;
+    uint64_t boot_began_ns = clock_now_ns();
     trial->block = 0;
     int status = in_order(trial, bring_up_step, err);
     while (status == 0 && !stopped(trial) && contenders_left(trial) > 0) {
@@ -414,12 +452,21 @@ static int run_boot(struct trial *trial, struct err *err)
         trial->block++;
         status = in_order(trial, run_slice, err);
         uint64_t now_ns = clock_now_ns();
+        if (trial->block == 1)
+            trial->least_boot_ns = now_ns - boot_began_ns;
         if (now_ns + (now_ns - block_began_ns) > end_ns)
             break;
     }
     struct err second;
     int down = shut_down(trial, status == 0 ? err : &second);
     return status != 0 ? status : down;
+}
+
+static void tell_judged(void *context, const struct entry *entry, size_t done, size_t count)
+{
+    const struct trial_progress progress = {
+        .doing = "judging", .entry = entry->name, .judged = done, .to_judge = count};
+    tell_progress(context, progress);
 }
 
 /* Holds all that were not yet against the contract, and takes those out that fall short. */
@@ -429,13 +476,18 @@ static int judge_all(struct trial *trial, struct err *err)
                                           .gate_only = trial->options->gate_only,
                                           .seed = trial->plan->seed,
                                           .stop = trial->options->stop};
+    const struct gate_watch watch = {.judged = tell_judged, .context = trial};
     struct gate_subject *subjects = mem_alloc(trial->count + 1, sizeof *subjects);
+    size_t wanted = 0;
     for (size_t i = 0; i < trial->count; i++) {
         subjects[i].entry = trial->contenders[i].entry;
         subjects[i].skip = trial->contenders[i].judged || trial->contenders[i].out;
+        wanted += !subjects[i].skip;
     }
-    tell(trial, "judging", "all");
-    gate_run(&options, subjects, trial->count);
+    if (wanted > 0)
+        tell_progress(trial,
+                      (struct trial_progress){.doing = "judging", .entry = "", .to_judge = wanted});
+    gate_run(&options, &watch, subjects, trial->count);
     int status = 0;
     for (size_t i = 0; i < trial->count; i++) {
         struct contender *c = &trial->contenders[i];
@@ -449,6 +501,50 @@ static int judge_all(struct trial *trial, struct err *err)
     }
     free(subjects);
     return status;
+}
+
+static void add_twin(struct trial *trial, const struct entry *of)
+{
+    trial->twin = twin_make(of);
+    trial->twin_of = of;
+    trial->contenders[trial->count++] = (struct contender){.entry = &trial->twin, .judged = true};
+}
+
+/* A run that goes on keeps the twin it began with. */
+static void take_up_twin(struct trial *trial)
+{
+    const char *name = twin_find(trial->data->run);
+    size_t count = trial->count;
+    for (size_t i = 0; name != NULL && i < count; i++)
+        if (strcmp(trial->contenders[i].entry->name, name) == 0)
+            add_twin(trial, trial->contenders[i].entry);
+}
+
+/* Chooses it once it is known who passed, and writes it to run.json. */
+static int choose_twin(struct trial *trial, struct err *err)
+{
+    const struct entry **fit = mem_alloc(trial->count + 1, sizeof(*fit));
+    size_t count = 0;
+    for (size_t i = 0; i < trial->count; i++)
+        if (!trial->contenders[i].out && trial->contenders[i].entry->status == ENTRY_ACTIVE)
+            fit[count++] = trial->contenders[i].entry;
+    const struct entry *of = twin_choose(trial->plan, fit, count);
+    free(fit);
+    if (of == NULL)
+        return 0;
+    json_t *entries = json_object_get(trial->data->run, "entries");
+    size_t index;
+    json_t *entry;
+    json_t *own = NULL;
+    json_array_foreach(entries, index, entry)
+    {
+        const char *name = json_string_value(json_object_get(entry, "name"));
+        if (name != NULL && strcmp(name, of->name) == 0)
+            own = twin_describe(entry);
+    }
+    json_array_append_new(entries, own);
+    add_twin(trial, of);
+    return record_update(trial->record, trial->data->run, err);
 }
 
 /* How many boots the lines hold, and which entries are out: a run that goes on begins a new boot,
@@ -478,10 +574,116 @@ static unsigned read_back(struct trial *trial)
     return boots;
 }
 
-static json_t *end_line(const struct trial *trial)
+/* The intervals as they stand, of all that are still in but the twin. */
+static void look(struct trial *trial)
 {
-    return json_pack("{s:s, s:b, s:i, s:I}", "type", "end", "interrupted", stopped(trial), "boots",
-                     (int)trial->boot, "spent_ns", (json_int_t)(clock_now_ns() - trial->began_ns));
+    struct rates rates;
+    rates_read(trial->data, &rates);
+    const json_t *entries = json_object_get(trial->data->run, "entries");
+    bool *counts = mem_alloc(rates.table.entries + 1, sizeof *counts);
+    for (size_t i = 0; i < rates.table.entries; i++) {
+        const char *name = json_string_value(json_object_get(json_array_get(entries, i), "name"));
+        for (size_t j = 0; j < trial->count; j++) {
+            const struct contender *c = &trial->contenders[j];
+            if (!c->out && c->entry != &trial->twin && name != NULL &&
+                strcmp(c->entry->name, name) == 0)
+                counts[i] = true;
+        }
+    }
+    sure_look(&rates.table, counts, DRAWS, trial->plan->seed, &trial->sure);
+    free(counts);
+    rates_free(&rates);
+}
+
+/* NULL while the run goes on. A boot that would end after the budget is not begun; without a
+ * precision the number of boots is part of the plan and all are run. */
+static const char *why_to_end(struct trial *trial)
+{
+    uint64_t spent_ns = clock_now_ns() - trial->began_ns;
+    bool wants_precision = trial->plan->precision > 0;
+    if (stopped(trial))
+        return "signal";
+    if (contenders_left(trial) == 0)
+        return "failures";
+    if (wants_precision && sure_is_enough(&trial->sure, trial->boot, trial->plan->precision))
+        return "precision";
+    if (trial->boot >= trial->plan->boots)
+        return wants_precision ? "budget" : "boots";
+    if (wants_precision && trial->boot > 0 &&
+        spent_ns + trial->least_boot_ns > trial->plan->budget_ns)
+        return "budget";
+    return NULL;
+}
+
+static int run_boots(struct trial *trial, const char **ended_by, struct err *err)
+{
+    int status = 0;
+    if (trial->plan->precision > 0)
+        look(trial);
+    while (status == 0 && (*ended_by = why_to_end(trial)) == NULL) {
+        status = run_boot(trial, err);
+        if (!stopped(trial))
+            trial->boot++;
+        if (trial->plan->precision > 0)
+            look(trial);
+    }
+    return status;
+}
+
+static json_t *precision_reached(const struct trial *trial, uint64_t spent_ns)
+{
+    const json_t *entries = json_object_get(trial->data->run, "entries");
+    uint64_t more_ns;
+    json_t *json = json_pack("{s:f}", "wanted", trial->plan->precision);
+    if (isnan(trial->sure.widest))
+        return json;
+    json_object_set_new(json, "widest", json_real(trial->sure.widest));
+    json_object_set(json, "widest_entry",
+                    json_object_get(json_array_get(entries, trial->sure.entry), "name"));
+    if (sure_more_ns(&trial->sure, trial->boot, trial->plan->precision, spent_ns, &more_ns) == 0)
+        json_object_set_new(json, "more_ns", json_integer((json_int_t)more_ns));
+    return json;
+}
+
+static json_t *end_line(const struct trial *trial, const char *ended_by)
+{
+    uint64_t spent_ns = clock_now_ns() - trial->began_ns;
+    json_t *line = json_pack("{s:s, s:b, s:s, s:i, s:I}", "type", "end", "interrupted",
+                             strcmp(ended_by, "signal") == 0, "ended_by", ended_by, "boots",
+                             (int)trial->boot, "spent_ns", (json_int_t)spent_ns);
+    if (trial->plan->precision > 0)
+        json_object_set_new(line, "precision", precision_reached(trial, spent_ns));
+    return line;
+}
+
+bool trial_is_complete(const struct plan *plan, const struct record_data *data, unsigned *boots)
+{
+    bool complete = false;
+    size_t index;
+    json_t *line;
+    *boots = 0;
+    json_array_foreach(data->lines, index, line)
+    {
+        const char *type = json_string_value(json_object_get(line, "type"));
+        const char *by = json_string_value(json_object_get(line, "ended_by"));
+        complete = strcmp(type, "end") == 0 && !json_is_true(json_object_get(line, "interrupted"));
+        if (!complete)
+            continue;
+        *boots = (unsigned)json_integer_value(json_object_get(line, "boots"));
+        complete = *boots >= plan->boots || (by != NULL && strcmp(by, "boots") != 0);
+    }
+    return complete;
+}
+
+/* Those that can run, and the twin of a run that goes on. */
+static void gather(struct trial *trial)
+{
+    const struct trial_options *options = trial->options;
+    trial->contenders = mem_alloc(options->entry_count + 2, sizeof *trial->contenders);
+    for (size_t i = 0; i < options->entry_count; i++)
+        if (options->entries[i]->ready && options->entries[i]->status != ENTRY_BROKEN)
+            trial->contenders[trial->count++].entry = options->entries[i];
+    take_up_twin(trial);
 }
 
 int trial_run(const struct trial_options *options, struct record *record, struct record_data *data,
@@ -492,26 +694,23 @@ int trial_run(const struct trial_options *options, struct record *record, struct
                           .record = record,
                           .data = data,
                           .slice = mem_alloc(1, sizeof *trial.slice),
-                          .contenders =
-                              mem_alloc(options->entry_count + 1, sizeof *trial.contenders)};
-    for (size_t i = 0; i < options->entry_count; i++)
-        if (options->entries[i]->ready && options->entries[i]->status != ENTRY_BROKEN)
-            trial.contenders[trial.count++].entry = options->entries[i];
+                          .sure = {.widest = NAN}};
+    const char *ended_by = NULL;
+    gather(&trial);
     trial.boot = read_back(&trial);
     uint64_t spent_ns = options->plan.budget_ns * trial.boot / options->plan.boots;
     trial.began_ns = clock_now_ns() - spent_ns;
     int status = judge_all(&trial, err);
+    if (status == 0 && trial.twin_of == NULL && !stopped(&trial))
+        status = choose_twin(&trial, err);
     trial.began_ns = clock_now_ns() - spent_ns; /* judging is no part of the budget */
-    while (status == 0 && !stopped(&trial) && trial.boot < options->plan.boots &&
-           contenders_left(&trial) > 0) {
-        status = run_boot(&trial, err);
-        if (!stopped(&trial))
-            trial.boot++;
-    }
     if (status == 0)
-        status = note(&trial, end_line(&trial), err);
+        status = run_boots(&trial, &ended_by, err);
+    if (status == 0)
+        status = note(&trial, end_line(&trial, ended_by), err);
     for (size_t i = 0; i < trial.count; i++)
         free(trial.contenders[i].request);
+    twin_drop(&trial.twin);
     free(trial.contenders);
     free(trial.slice);
     return status;

@@ -3,6 +3,9 @@
  * of the budget is spent; a block gives every entry one slice, in a shuffled order, while the
  * others sit idle. Every slice is recorded as soon as it is over.
  *
+ * With plan.twin one entry is measured a second time (twin.h): drawn once it is known who passed,
+ * and kept by a run that goes on. With plan.precision a run ends as soon as it is sure (sure.h).
+ *
  * An entry's own failure is its result: it is recorded, the entry is measured no more, and the
  * others go on.
  */
@@ -21,6 +24,9 @@ struct trial_progress {
     unsigned block;       /* of this boot, from 1; 0 before the first */
     uint64_t spent_ns;
     uint64_t budget_ns;
+    size_t judged, to_judge; /* while judging: how many are done, `entry` the last of them */
+    double precision;        /* wanted; 0: none */
+    double widest;           /* half-width after the last boot; NAN: not known yet */
 };
 
 struct trial_options {
@@ -30,6 +36,7 @@ struct trial_options {
     const struct page_list *pages; /* the contract: who fails a case that gates is not measured */
     bool gate_only;                /* only those cases, and no score of the others */
     const volatile sig_atomic_t *stop; /* set by a signal: stop soon, and keep what there is */
+    /* Called one at a time, while judging from other threads than trial_run's. */
     void (*progress)(void *context, const struct trial_progress *progress);
     void *context;
 };
@@ -38,6 +45,10 @@ struct trial_options {
  * versions and hashes, argv. It becomes run.json. */
 json_t *trial_describe(const struct trial_options *options, int argc, char **argv,
                        const char *version);
+
+/* Whether the run that `data` holds ended as planned, so that there is nothing to go on with; the
+ * boots it had in *boots. */
+bool trial_is_complete(const struct plan *plan, const struct record_data *data, unsigned *boots);
 
 /* Runs until the plan is done or *stop is set. `data` holds run.json's object and the lines so far
  * (none, or those of a run to go on with); new lines are appended to both. No server lives when it

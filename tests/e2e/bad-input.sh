@@ -29,6 +29,24 @@ refused "a number that is none" "-c.*many" run plain -c many
 refused "a negative number" "-c" run plain -c -5
 refused "too many connections" "-c" run plain -c 99999999999
 refused "a duration without sense" "--budget.*soon" run plain --budget soon
+refused "a number with a sign" "-c.*\\+3" run plain -c +3
+refused "a number with a blank" "-c" run plain -c " 3"
+refused "a duration with a sign" "--budget.*\\+3s" run plain --budget +3s
+refused "a duration in hexadecimal" "--budget.*0x10s" run plain --budget 0x10s
+refused "a duration with an exponent" "--budget.*1e1s" run plain --budget 1e1s
+refused "a duration of days" "--budget.*24h.*100h" run plain --budget 100h
+refused "hammer: a duration of days" "-d.*24h.*100h" hammer -d 100h http://127.0.0.1:1/
+refused "a core with a sign" "--server-cpu.*\\+0" run plain --server-cpu +0
+for precision in 0% 200% 1 abc -1% 1%% +1% ""; do
+    refused "a precision of '$precision'" "--precision takes a percentage from 0.1% to 50%, such as 1%" \
+        run plain --precision "$precision"
+done
+refused "a precision of a first look" "--quick.*--precision.*leave one" run plain --quick --precision 1%
+refused "a precision of few boots" "--precision.*12 boots.*--boots 11" run plain --boots 11 --precision 1%
+refused "a precision in no time" "12 boots.*--budget" run plain --budget 100ms --precision 1%
+refused "the hammer on a core that is not there" "CPU 1000.*load generator" run plain --hammer-cpus 1000
+refused "the hammer on a core twice" "named twice" run plain --hammer-cpus 0,0
+refused "the hammer on no list" "--hammer-cpus.*0,2-3" run plain --hammer-cpus 0,
 refused "an empty budget" "--budget" run plain --budget 0s
 refused "no boots" "--boots" run plain --boots 0
 refused "an unknown workload" "hullo.*hello" run plain -w hullo

@@ -89,7 +89,7 @@ rm -rf "$root/results"
 
 # A harness held up while it measures, as by Ctrl-Z or by a neighbour who takes its core: the slice
 # says nothing of the server.
-start_run plain late --boots 1 --budget 6s --slice 1s --timeout 300ms --format json --seed 3
+start_run plain late --twin none --boots 1 --budget 10s --slice 1s --timeout 300ms --format json --seed 3
 for _ in 1 2 3; do
     kill -STOP "$run_pid"
     sleep 0.6

@@ -125,6 +125,27 @@ static void is_refused(void **state)
         assert_string_equal(err.text, refusal->message);
 }
 
+static void what_is_no_file_is_refused(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < 2; kind++) {
+        char *root = folder_make();
+        folder_print(root, "servers/x/other", "");
+        char path[4096];
+        snprintf(path, sizeof path, "%s/servers/x/entry.conf", root);
+        if (kind == 0)
+            assert_int_equal(mkfifo(path, 0600), 0);
+        else
+            assert_int_equal(symlink("/dev/zero", path), 0);
+        struct entry_list list;
+        struct err err = {0};
+        assert_int_equal(entry_list_read(root, "/build", &list, &err), -EINVAL);
+        assert_string_equal(err.text, "servers/x/entry.conf: not a regular file; a manifest is a "
+                                      "text of key = value lines");
+        folder_remove(root);
+    }
+}
+
 static void too_large_is_refused(void **state)
 {
     (void)state;
@@ -430,6 +451,8 @@ int main(void)
 {
     const struct CMUnitTest others[] = {
         cmocka_unit_test(too_large_is_refused),
+        cmocka_unit_test(what_is_no_file_is_refused),
+        cmocka_unit_test(what_is_no_file_is_refused),
         cmocka_unit_test(a_folder_in_its_place_is_refused),
         cmocka_unit_test(all_keys_are_read),
         cmocka_unit_test(what_is_not_given_is_empty),

@@ -29,14 +29,14 @@
 
 /* ---- stubs */
 
-static int stub_listen(unsigned port)
+static int stub_listen_with(unsigned port, int option)
 {
     struct sockaddr_in address = {.sin_family = AF_INET,
                                   .sin_port = htons((uint16_t)port),
                                   .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)}};
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     int yes = 1;
-    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+    setsockopt(fd, SOL_SOCKET, option, &yes, sizeof yes);
     if (bind(fd, (struct sockaddr *)&address, sizeof address) != 0 || listen(fd, 16) != 0) {
         perror("stub: listen");
         _exit(4);
@@ -44,10 +44,14 @@ static int stub_listen(unsigned port)
     return fd;
 }
 
-/* Answers each connection's first bytes with `answer`; NULL: closes without one. */
-static void stub_answer(unsigned port, const char *answer)
+static int stub_listen(unsigned port)
 {
-    int listener = stub_listen(port);
+    return stub_listen_with(port, SO_REUSEADDR);
+}
+
+/* Answers each connection's first bytes with `answer`; NULL: closes without one. */
+static void stub_answer_at(int listener, const char *answer)
+{
     for (;;) {
         char request[1024];
         int fd = accept(listener, NULL, NULL);
@@ -57,6 +61,38 @@ static void stub_answer(unsigned port, const char *answer)
             send(fd, answer, strlen(answer), MSG_NOSIGNAL);
         close(fd);
     }
+}
+
+static void stub_answer(unsigned port, const char *answer)
+{
+    stub_answer_at(stub_listen(port), answer);
+}
+
+/* Closing a socket with linger time 0 resets the connection (socket(7), SO_LINGER). */
+static void stub_reset(unsigned port)
+{
+    int listener = stub_listen(port);
+    const struct linger at_once = {.l_onoff = 1};
+    for (;;) {
+        int fd = accept(listener, NULL, NULL);
+        if (fd < 0)
+            continue;
+        setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+        close(fd);
+    }
+}
+
+/* Drops its first connections for half a second, as one that is still loading may. */
+static void stub_drop_then_answer(unsigned port, const char *answer)
+{
+    int listener = stub_listen(port);
+    uint64_t until_ns = clock_now_ns() + 500 * NS_PER_MS;
+    while (clock_now_ns() < until_ns) {
+        struct pollfd p = {.fd = listener, .events = POLLIN};
+        if (poll(&p, 1, 20) == 1)
+            close(accept(listener, NULL, NULL));
+    }
+    stub_answer_at(listener, answer);
 }
 
 #define RIGHT_ANSWER                                                                               \
@@ -224,6 +260,12 @@ static int stub(const char *mode, unsigned port)
         pause_for_ever();
     } else if (strcmp(mode, "closing") == 0) {
         stub_answer(port, NULL);
+    } else if (strcmp(mode, "resetting") == 0) {
+        stub_reset(port);
+    } else if (strcmp(mode, "loading") == 0) {
+        stub_drop_then_answer(port, RIGHT_ANSWER);
+    } else if (strcmp(mode, "sharing") == 0) {
+        stub_answer_at(stub_listen_with(port, SO_REUSEPORT), RIGHT_ANSWER);
     } else if (strcmp(mode, "wrong") == 0) {
         fputs("not in the mood\n", stderr);
         stub_answer(port, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nHallo");
@@ -617,6 +659,57 @@ static void one_that_closes_is_given_up(void **state)
     stop_and_count(server, NULL);
 }
 
+static void one_that_drops_every_connection_is_given_up_early(void **state)
+{
+    (void)state;
+    uint64_t before = clock_now_ns();
+    struct server *server = start("resetting");
+    struct err err = {0};
+    assert_int_equal(wait_ready(server, 30000, &err), -ETIMEDOUT);
+    assert_true(clock_now_ns() - before < 20 * NS_PER_S);
+    assert_holds(err.text, "resets connections on 127.0.0.1:");
+    stop_and_count(server, NULL);
+    before = clock_now_ns();
+    server = start("closing");
+    assert_int_equal(wait_ready(server, 30000, &err), -ETIMEDOUT);
+    assert_true(clock_now_ns() - before < 20 * NS_PER_S);
+    assert_holds(err.text, "closes connections on 127.0.0.1:");
+    stop_and_count(server, NULL);
+}
+
+static void one_that_drops_its_first_connections_gets_ready(void **state)
+{
+    (void)state;
+    struct server *server = start("loading");
+    struct err err = {0};
+    if (wait_ready(server, 30000, &err) != 0)
+        fail_msg("%s", err.text);
+    stop_and_count(server, NULL);
+}
+
+/* The stub listens with SO_REUSEPORT, and so does this process on the same port. */
+static void a_foreign_listener_is_named(void **state)
+{
+    (void)state;
+    struct server *server;
+    struct server_start how = {.cpu = -1};
+    struct err err = {0};
+    assert_int_equal(try_start("sharing", &how, &server, &err), 0);
+    assert_int_equal(wait_ready(server, 5000, &err), 0);
+    int foreign = stub_listen_with(how.port, SO_REUSEPORT);
+    int status = 0;
+    for (int i = 0; i < 8 && status == 0; i++) /* some find our deaf socket, some the stub's */
+        status = wait_ready(server, 100, &err);
+    close(foreign);
+    assert_int_equal(status, -EADDRINUSE);
+    char wanted[64];
+    snprintf(wanted, sizeof wanted, "process %d (", getpid());
+    assert_holds(err.text, wanted);
+    assert_holds(err.text, "take another port");
+    assert_int_equal(wait_ready(server, 5000, &err), 0);
+    stop_and_count(server, NULL);
+}
+
 static void wrong_answers_are_quoted(void **state)
 {
     (void)state;
@@ -940,6 +1033,9 @@ int main(int argc, char **argv)
         TEST(one_that_never_listens_is_given_up),
         TEST(one_that_never_answers_is_given_up),
         TEST(one_that_closes_is_given_up),
+        TEST(one_that_drops_every_connection_is_given_up_early),
+        TEST(one_that_drops_its_first_connections_gets_ready),
+        TEST(a_foreign_listener_is_named),
         TEST(wrong_answers_are_quoted),
         TEST(one_that_goes_into_the_background_is_told),
         TEST(an_interrupted_wait_returns),

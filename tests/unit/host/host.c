@@ -135,6 +135,40 @@ static void a_cpu_that_is_not_allowed_names_those_that_are(void **state)
     free(t);
 }
 
+static void hammers_by_name_are_held_to_what_is_there(void **state)
+{
+    (void)state;
+    struct host_topology *t = plant(4, 2, 4); /* 0+1, 2+3 */
+    struct host_cpu_plan plan;
+    struct err err = {0};
+    assert_int_equal(host_cpu_assign(t, -1, (const int[]){3}, 1, &plan, &err), 0);
+    assert_int_equal(plan.hammer[0], 3);
+    assert_int_equal(plan.server, 1); /* not 2, the sibling */
+    assert_false(plan.siblings);
+    assert_int_equal(plan.allowed_count, 4);
+    assert_int_equal(host_cpu_assign(t, 2, (const int[]){0, 3}, 2, &plan, &err), 0);
+    assert_int_equal(plan.server, 2);
+    assert_int_equal(plan.hammer_count, 2);
+    assert_int_equal(plan.hammer[1], 3);
+    assert_true(plan.siblings);
+    assert_int_equal(host_cpu_assign(t, 2, (const int[]){2}, 1, &plan, &err), -EINVAL);
+    assert_non_null(strstr(err.text, "CPU 2 is the server's"));
+    assert_int_equal(host_cpu_assign(t, -1, (const int[]){0, 0}, 2, &plan, &err), -EINVAL);
+    assert_non_null(strstr(err.text, "CPU 0 is named twice"));
+    assert_int_equal(host_cpu_assign(t, -1, (const int[]){7}, 1, &plan, &err), -EINVAL);
+    assert_non_null(strstr(err.text, "CPU 7 cannot be used"));
+    assert_int_equal(host_cpu_assign(t, 9, (const int[]){1}, 1, &plan, &err), -EINVAL);
+    assert_non_null(strstr(err.text, "CPU 9 cannot be used for the server"));
+    assert_int_equal(host_cpu_assign(t, -1, (const int[]){0, 1, 2, 3}, 4, &plan, &err), -EINVAL);
+    assert_non_null(strstr(err.text, "none is left for the server"));
+    free(t);
+    t = plant(1, 1, 1);
+    assert_int_equal(host_cpu_assign(t, -1, (const int[]){0}, 1, &plan, &err), 0);
+    assert_true(plan.shared);
+    assert_false(plan.siblings);
+    free(t);
+}
+
 static void the_real_machine_s_plan_can_be_pinned_to(void **state)
 {
     (void)state;
@@ -294,6 +328,7 @@ int main(void)
         cmocka_unit_test(hammers_spread_over_cores_of_the_server_s_package),
         cmocka_unit_test(fast_cores_come_first),
         cmocka_unit_test(a_cpu_that_is_not_allowed_names_those_that_are),
+        cmocka_unit_test(hammers_by_name_are_held_to_what_is_there),
         cmocka_unit_test(the_real_machine_s_plan_can_be_pinned_to),
         cmocka_unit_test(a_tree_holds_grandchildren),
         cmocka_unit_test(cpu_time_of_a_process_is_seen),

@@ -115,7 +115,7 @@ static void test_what_was_shown_is_ranked(void **state)
         assert_true(fabs(summary.ranking.pairs[i].p - 2.0 / 4096) < 1e-12);
         assert_true(fabs(summary.ranking.pairs[i].p_adjusted - 6.0 / 4096) < 1e-12);
     }
-    const struct pair *last = &summary.ranking.pairs[2];
+    const struct ranks_pair *last = &summary.ranking.pairs[2];
     assert_string_equal(last->upper, "b");
     assert_string_equal(last->lower, "c");
     assert_true(fabs(last->ratio.value - 950.0 / 900) < 1e-8);

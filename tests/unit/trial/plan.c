@@ -24,6 +24,8 @@ static struct plan sample(void)
                          .timeout_ns = 2000000000,
                          .ready_ns = 10000000000,
                          .warm_max_ns = 5000000000,
+                         .precision = 0.01,
+                         .twin = "libev",
                          .engine = HAMMER_EPOLL,
                          .cpus = {.server = 3,
                                   .hammer = {1, 2},
@@ -57,6 +59,13 @@ static void test_a_plan_survives_the_way_through_json(void **state)
     assert_int_equal(again.cpus.allowed_count, 4);
     assert_true(again.cpus.siblings);
     assert_false(again.cpus.shared);
+    assert_true(fabs(again.precision - 0.01) < 1e-12);
+    assert_string_equal(again.twin, "libev");
+    json_object_del(json, "precision"); /* as in a record of a run without them */
+    json_object_del(json, "twin");
+    assert_int_equal(plan_from_json(json, &again, &err), 0);
+    assert_true(again.precision == 0);
+    assert_string_equal(again.twin, "");
     json_object_del(json, "slice_ns");
     assert_int_equal(plan_from_json(json, &again, &err), -EINVAL);
     assert_non_null(strstr(err.text, "slice_ns"));
