@@ -45,6 +45,8 @@ static const char usage[] =
     "recorded)\n"
     "      --engine NAME      of the load generator: auto, epoll, io_uring (default: auto)\n"
     "      --server-cpu N     core for the servers (default: chosen)\n"
+    "      --hammer-burn TIME for calibration: the load generator spins so long before each "
+    "request\n"
     "      --hammer-cpus LIST cores for the load generator, a thread each, such as 0,2-3 (default: "
     "one,\n"
     "                         chosen)\n"
@@ -82,6 +84,7 @@ struct flags {
     double precision; /* 0: none */
     const char *twin; /* NULL: drawn */
     enum hammer_engine engine;
+    uint64_t burn_ns;
     int server_cpu;
     int hammer_cpus[HOST_HAMMERS_MAX];
     int hammer_count; /* 0: one, chosen */
@@ -124,6 +127,7 @@ enum {
     SEED,
     ENGINE,
     SERVER_CPU,
+    HAMMER_BURN,
     HAMMER_CPUS,
     PRECISION,
     TWIN,
@@ -142,6 +146,7 @@ static const struct option long_options[] = {{"workload", required_argument, NUL
                                              {"seed", required_argument, NULL, SEED},
                                              {"engine", required_argument, NULL, ENGINE},
                                              {"server-cpu", required_argument, NULL, SERVER_CPU},
+                                             {"hammer-burn", required_argument, NULL, HAMMER_BURN},
                                              {"hammer-cpus", required_argument, NULL, HAMMER_CPUS},
                                              {"precision", required_argument, NULL, PRECISION},
                                              {"twin", required_argument, NULL, TWIN},
@@ -181,6 +186,8 @@ static int take_flag(struct flags *flags, int option)
             return -1;
         flags->server_cpu = (int)number;
         return 0;
+    case HAMMER_BURN:
+        return cli_parse_duration_ns("run", "--hammer-burn", optarg, &flags->burn_ns);
     case HAMMER_CPUS:
         flags->hammer_count =
             cli_parse_cpus("run", "--hammer-cpus", optarg, flags->hammer_cpus, HOST_HAMMERS_MAX);
@@ -313,6 +320,7 @@ static int make_plan(const struct flags *flags, size_t contenders, struct plan *
     plan->ready_ns = 10 * NS_PER_S;
     plan->warm_max_ns = 5 * NS_PER_S;
     plan->engine = flags->engine;
+    plan->burn_ns = flags->burn_ns;
     plan->precision = flags->precision;
     plan->boots = choose_boots(flags, plan, contenders);
     if (check_budget(plan, contenders, err) != 0)

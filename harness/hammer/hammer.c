@@ -142,6 +142,8 @@ static void result_merge(struct hammer_result *into, const struct hammer_result 
     into->scanned += from->scanned;
     into->cpu_user_ns += from->cpu_user_ns;
     into->cpu_system_ns += from->cpu_system_ns;
+    into->wait_ns += from->wait_ns;
+    into->wait_known |= from->wait_known;
     histogram_merge(&into->latency, &from->latency);
 }
 

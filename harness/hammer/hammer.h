@@ -63,6 +63,9 @@ struct hammer_config {
     uint64_t requests;
     uint64_t timeout_ns; /* for an answer, from its request's write; and for connect */
     uint64_t drain_ns;   /* bound on the drain at the end */
+    /* For calibration alone: spins so long before each request, so that the load generator is the
+     * limit. 0: does not. */
+    uint64_t burn_ns;
     const char *request; /* the bytes of one request */
     size_t request_bytes;
     struct http_expect expect;
@@ -113,6 +116,8 @@ struct hammer_result {
         scanned; /* of the valid ones, those the pattern did not match and the scanner passed */
     uint64_t cpu_user_ns; /* of the loading threads, RUSAGE_THREAD */
     uint64_t cpu_system_ns;
+    uint64_t wait_ns; /* in which they could have run and another process had their CPU */
+    bool wait_known;
     double little; /* rate * mean latency / (connections * pipeline): 1 in a sound closed loop
                       (Little 1961), less with close_each by the time connections take to close
                       and with faults; NAN if unknown */

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "hammer/engine.h"
 #include "host/cpu.h"
+#include "host/usage.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -90,16 +91,19 @@ static void window_open(struct worker *w)
     w->measuring = true;
     w->sum->connections_established = w->open + (w->config->close_each ? w->connecting : 0);
     cpu_read(&w->cpu_user_ns, &w->cpu_system_ns);
+    w->wait_known = host_thread_wait_ns(&w->wait_ns);
 }
 
 static void window_close(struct worker *w)
 {
-    uint64_t user_ns, system_ns;
+    uint64_t user_ns, system_ns, wait_ns;
     w->measuring = false;
     w->refill = false;
     cpu_read(&user_ns, &system_ns);
     w->sum->cpu_user_ns = user_ns - w->cpu_user_ns;
     w->sum->cpu_system_ns = system_ns - w->cpu_system_ns;
+    w->sum->wait_known = w->wait_known && host_thread_wait_ns(&wait_ns);
+    w->sum->wait_ns = w->sum->wait_known ? wait_ns - w->wait_ns : 0;
 }
 
 static void edge_tell(const struct worker *w, int edge)
@@ -150,6 +154,13 @@ void worker_batch(struct worker *w)
 
 /* ---- requests */
 
+static void burn(const struct worker *w, unsigned requests)
+{
+    uint64_t until_ns = clock_now_ns() + requests * w->config->burn_ns;
+    while (clock_now_ns() < until_ns)
+        ;
+}
+
 /* Sends as many requests as the pipeline has room for, as if written at `stamp_ns`. */
 static void fill(struct worker *w, struct conn *c, uint64_t stamp_ns)
 {
@@ -159,6 +170,8 @@ static void fill(struct worker *w, struct conn *c, uint64_t stamp_ns)
         count = (unsigned)w->quota;
     if (count == 0)
         return;
+    if (w->config->burn_ns > 0)
+        burn(w, count);
     if (w->quota != UINT64_MAX)
         w->quota -= count;
     uint64_t *stamps = w->stamps + (size_t)worker_conn_index(w, c) * pipeline;

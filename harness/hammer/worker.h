@@ -103,8 +103,9 @@ struct worker {
     unsigned pattern_status;
     struct scan *free_scans;
     struct hold *free_holds;
-    uint64_t cpu_user_ns, cpu_system_ns; /* at the window's opening */
-    struct hammer_result *sum;           /* this thread's share of the result */
+    uint64_t cpu_user_ns, cpu_system_ns, wait_ns; /* at the window's opening */
+    bool wait_known;
+    struct hammer_result *sum; /* this thread's share of the result */
     struct err err;
     int status;
     pthread_t thread;

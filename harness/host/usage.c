@@ -5,7 +5,6 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,6 +79,22 @@ int host_tree(pid_t root, pid_t pids[HOST_TREE_MAX])
     return pids[0] == root ? living : 0;
 }
 
+static void add_id(pid_t pid, pid_t thread, void *context)
+{
+    struct tree *threads = context;
+    (void)pid;
+    if (threads->count < HOST_TREE_MAX)
+        threads->pids[threads->count++] = thread;
+}
+
+int host_threads(const pid_t *pids, int count, pid_t threads[HOST_TREE_MAX])
+{
+    struct tree list = {.pids = threads};
+    for (int i = 0; i < count; i++)
+        each_thread(pids[i], add_id, &list);
+    return list.count;
+}
+
 static void add_schedstat(pid_t pid, pid_t thread, void *context)
 {
     uint64_t *sum_ns = context;
@@ -101,6 +116,22 @@ static uint64_t cpu_time_ns(pid_t pid)
     return sum_ns;
 }
 
+/* "ran waited slices", in ns, ns and times. */
+static bool read_wait(const char *path, uint64_t *wait_ns)
+{
+    char text[128];
+    unsigned long long waited;
+    if (host_file_read(path, text, sizeof text) <= 0 || sscanf(text, "%*u %llu", &waited) != 1)
+        return false;
+    *wait_ns = waited;
+    return true;
+}
+
+bool host_thread_wait_ns(uint64_t *wait_ns)
+{
+    return read_wait("/proc/thread-self/schedstat", wait_ns);
+}
+
 static void add_thread(pid_t pid, pid_t thread, void *context)
 {
     struct host_usage *usage = context;
@@ -111,6 +142,12 @@ static void add_thread(pid_t pid, pid_t thread, void *context)
         return;
     uint64_t number;
     usage->threads++;
+    snprintf(path, sizeof path, "/proc/%d/task/%d/schedstat", pid, thread);
+    uint64_t wait_ns;
+    if (read_wait(path, &wait_ns)) {
+        usage->wait_ns += wait_ns;
+        usage->wait_known = true;
+    }
     if (host_file_number(text, "voluntary_ctxt_switches", &number))
         usage->switches_voluntary += number;
     if (host_file_number(text, "nonvoluntary_ctxt_switches", &number))

@@ -9,6 +9,7 @@
 
 #include "base/err.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -19,6 +20,9 @@
  * HOST_TREE_MAX are left out. */
 int host_tree(pid_t root, pid_t pids[HOST_TREE_MAX]);
 
+/* The threads of these processes, those beyond HOST_TREE_MAX left out. Returns the number. */
+int host_threads(const pid_t *pids, int count, pid_t threads[HOST_TREE_MAX]);
+
 struct host_usage { /* of a process tree */
     uint64_t cpu_ns;
     uint64_t user_ticks, system_ticks;                 /* sysconf(_SC_CLK_TCK) a second */
@@ -26,10 +30,18 @@ struct host_usage { /* of a process tree */
     uint64_t rss_peak_bytes;                           /* sum of VmHWM */
     uint64_t rss_bytes;                                /* sum of VmRSS */
     int processes, threads;
+    /* Time in which living threads could have run and waited for a CPU: another process had it, or
+     * another thread of this one. Second number of /proc/PID/task/TID/schedstat
+     * (Documentation/scheduler/sched-stats.rst); CONFIG_SCHED_INFO. */
+    uint64_t wait_ns;
+    bool wait_known;
 };
 
 /* Sums over those pids that live. -ESRCH if none does. */
 int host_usage_read(const pid_t *pids, int count, struct host_usage *usage, struct err *err);
+
+/* The calling thread's wait_ns. False where the kernel does not tell. */
+bool host_thread_wait_ns(uint64_t *wait_ns);
 
 struct host_core { /* since boot, in ticks, /proc/stat (proc(5)) */
     uint64_t user, nice, system, idle, iowait, irq, softirq, steal;

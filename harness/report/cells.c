@@ -98,7 +98,9 @@ static void put_row(struct cells *cells, const struct row *row, bool provisional
         put(cells, RANK, "%u%s", row->rank, provisional ? "?" : row->rank_tied ? "=" : "");
     text_copy(cells->text[ENTRY], CELLS_SIZE, row->name);
     put_figures(cells, row);
-    text_copy(cells->text[VERDICT], CELLS_SIZE, measured ? row->verdict : row->status);
+    text_copy(cells->text[VERDICT], CELLS_SIZE - 1, measured ? row->verdict : row->status);
+    if (measured && verdict_little_broken(row))
+        strcat(cells->text[VERDICT], "?");
 }
 
 void cells_of_rows(const struct summary *summary, struct cells_table *table)

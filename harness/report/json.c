@@ -60,6 +60,38 @@ static void set_interval(json_t *object, const char *key, const struct interval 
     set_number(object, name, interval->high);
 }
 
+/* All verdicts that hold, the row's own first, and what they were made of. */
+static void set_verdict(json_t *object, const struct row *row)
+{
+    const struct evidence *e = &row->evidence;
+    json_t *all = json_array();
+    set_text(object, "verdict", row->verdict);
+    for (int v = 0; v < VERDICTS; v++)
+        if (verdict_holds(row, (enum verdict)v))
+            json_array_append_new(all, json_string(verdict_name((enum verdict)v)));
+    if (json_array_size(all) > 0)
+        json_object_set(object, "verdicts", all);
+    json_decref(all);
+    set_number(object, "server_busy", row->server_busy);
+    set_number(object, "hammer_busy", row->hammer_busy);
+    set_number(object, "steal", row->steal);
+    set_number(object, "foreign", row->foreign);
+    set_number(object, "server_waited", e->server_waited);
+    set_number(object, "hammer_waited", e->hammer_waited);
+    set_number(object, "server_foreign", e->server_foreign);
+    set_number(object, "hammer_foreign", e->hammer_foreign);
+    set_number(object, "server_missing", e->server_missing);
+    set_number(object, "hammer_missing", e->hammer_missing);
+    set_number(object, "throttled", e->throttled);
+    set_number(object, "gaps", e->gaps);
+    set_number(object, "little", e->little);
+    if (e->drift_known) {
+        set_number(object, "drift_change", e->drift.change);
+        set_number(object, "drift_p", e->drift.p);
+        set_text(object, "drift_within", e->drift.within_boots ? "boots" : "run");
+    }
+}
+
 static json_t *row_to_json(const struct row *row)
 {
     json_t *object = json_object();
@@ -84,12 +116,8 @@ static json_t *row_to_json(const struct row *row)
     set_number(object, "rss_peak_bytes", row->rss_peak_bytes);
     set_number(object, "requests", row->requests);
     set_number(object, "errors", row->errors);
-    set_text(object, "verdict", row->verdict);
     set_gate(object, row);
-    set_number(object, "server_busy", row->server_busy);
-    set_number(object, "hammer_busy", row->hammer_busy);
-    set_number(object, "steal", row->steal);
-    set_number(object, "foreign", row->foreign);
+    set_verdict(object, row);
     if (row->slices > 0) {
         set_number(object, "slices", row->slices);
         set_number(object, "blocks", row->blocks);

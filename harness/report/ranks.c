@@ -134,7 +134,7 @@ static void adjust(struct ranking *ranking)
 static bool was_hammer_limited(const struct summary *summary, const char *name)
 {
     const struct row *row = find_row(summary, name);
-    return row != NULL && strcmp(row->verdict, "hammer") == 0;
+    return row != NULL && verdict_holds(row, VERDICT_HAMMER);
 }
 
 static size_t place_of(const struct summary *summary, const char *name)

@@ -2,7 +2,7 @@
  * entries tested, Holm's correction over all pairs, ranks with ties, and the twin.
  *
  * A outranks B if Holm's adjusted p is below 0.05, the ratio A/B is above 1 + delta, and B's
- * verdict is not "hammer": what held B back was the load generator, so nobody was shown to be
+ * verdicts hold no "hammer": what held B back was the load generator, so nobody was shown to be
  * faster. delta is the larger of 1% and what the twin showed. What follows from two claims is
  * claimed as well (stats/order.h).
  *

@@ -6,20 +6,13 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-/* Below this share of its core a server was not the limit; above these a row was disturbed. */
-static const double saturated = 0.90;
-static const double hammer_full = 0.95;
-static const double disturbed = 0.05;
 
 /* Sums over an entry's slices. */
 struct sums {
     double valid, bytes, window_ns, errors;
     double cpu_ns, cpu_valid, cpu_window_ns; /* of slices whose usage is known */
     double user_ticks, system_ticks;
-    double hammer_ns;
-    double busy_ticks, steal_ticks, core_ticks; /* both cores */
+    struct evidence_sums evidence;
     double idle_ns, idle_cpu_ns;
     double rss;
     struct costs costs;        /* of windows of their own */
@@ -60,24 +53,15 @@ static size_t row_of(const struct summary *summary, const char *name)
     return i;
 }
 
-static void add_core(struct sums *sums, const json_t *core)
-{
-    sums->busy_ticks += number(core, "busy");
-    sums->steal_ticks += number(core, "steal");
-    sums->core_ticks += number(core, "busy") + number(core, "idle") + number(core, "steal");
-}
-
-static void add_slice(struct sums *sums, const json_t *line)
+static void add_slice(struct sums *sums, const json_t *line, const json_t *plan)
 {
     sums->valid += number(line, "valid");
     sums->bytes += number(line, "bytes_read");
     sums->window_ns += number(line, "window_ns");
     sums->errors +=
         number(line, "wrong") + number(line, "timed_out") + number(line, "errors_total");
-    sums->hammer_ns += number(line, "hammer_user_ns") + number(line, "hammer_system_ns");
+    evidence_add(&sums->evidence, line, plan);
     costs_add(&sums->slices_costs, line);
-    add_core(sums, json_object_get(line, "server_core"));
-    add_core(sums, json_object_get(line, "hammer_cores"));
     sums->idle_ns += number(line, "idle_ns");
     sums->idle_cpu_ns += number(line, "idle_cpu_ns");
     latency_add(json_object_get(line, "latency"), &sums->latency);
@@ -143,7 +127,7 @@ static size_t block_of(struct table *table, unsigned boot, unsigned block)
 }
 
 static void take_slice(struct summary *summary, struct sums *sums, struct table *table,
-                       const json_t *line)
+                       const json_t *plan, const json_t *line)
 {
     size_t i = row_of(summary, text(line, "entry"));
     if (i == summary->count)
@@ -154,7 +138,7 @@ static void take_slice(struct summary *summary, struct sums *sums, struct table 
     }
     struct row *row = &summary->rows[i];
     size_t b = block_of(table, (unsigned)number(line, "boot"), (unsigned)number(line, "block"));
-    add_slice(&sums[i], line);
+    add_slice(&sums[i], line, plan);
     row->slices++;
     if (number(line, "window_ns") > 0 && number(line, "valid") > 0)
         table->rate[b * table->entries + i] =
@@ -162,7 +146,7 @@ static void take_slice(struct summary *summary, struct sums *sums, struct table 
 }
 
 static void take_lines(struct summary *summary, struct sums *sums, struct table *table,
-                       const json_t *lines)
+                       const json_t *plan, const json_t *lines)
 {
     size_t index;
     json_t *line;
@@ -170,7 +154,7 @@ static void take_lines(struct summary *summary, struct sums *sums, struct table 
     {
         size_t i = row_of(summary, text(line, "entry"));
         if (is_type(line, "slice"))
-            take_slice(summary, sums, table, line);
+            take_slice(summary, sums, table, plan, line);
         if (is_type(line, "cost") && i < summary->count) {
             if (is_repeated(table, line))
                 summary->repeated++;
@@ -181,7 +165,7 @@ static void take_lines(struct summary *summary, struct sums *sums, struct table 
             summary->rows[i].spoilt++;
         if (is_type(line, "boot") && i < summary->count &&
             !json_is_true(json_object_get(line, "warm_steady")))
-            summary->rows[i].unsteady = true;
+            summary->rows[i].evidence.boots_cold++;
         if (is_type(line, "gate") && i < summary->count) {
             summary->rows[i].http_passed = number(line, "passed");
             summary->rows[i].http_total = number(line, "total");
@@ -226,29 +210,6 @@ static void set_costs(struct row *row, const struct sums *sums)
     }
 }
 
-static void set_disturbance(struct row *row, const struct sums *sums, double hammer_cores)
-{
-    row->hammer_busy = sums->hammer_ns / (sums->window_ns * hammer_cores);
-    if (sums->core_ticks <= 0)
-        return;
-    double ours = (sums->cpu_ns + sums->hammer_ns) / 1e9 * (double)sysconf(_SC_CLK_TCK);
-    row->steal = sums->steal_ticks / sums->core_ticks;
-    row->foreign = fmax(0, (sums->busy_ticks - ours) / sums->core_ticks);
-}
-
-static const char *verdict_of(const struct row *row)
-{
-    if (strcmp(row->status, "failed") == 0 || row->errors > 0)
-        return "errors";
-    if (row->steal > disturbed || row->foreign > disturbed)
-        return "neighbours";
-    if (row->server_busy >= saturated)
-        return "server";
-    if (row->hammer_busy >= hammer_full)
-        return "hammer";
-    return isnan(row->server_busy) ? "" : "waiting";
-}
-
 static void set_counted_costs(struct row *row, const struct sums *sums)
 {
     for (int kind = 0; kind < COST_KINDS; kind++) {
@@ -258,7 +219,7 @@ static void set_counted_costs(struct row *row, const struct sums *sums)
     }
 }
 
-static void set_figures(struct row *row, const struct sums *sums, double hammer_cores)
+static void set_figures(struct row *row, const struct sums *sums, const json_t *plan)
 {
     row->errors = sums->errors;
     row->requests = sums->valid;
@@ -269,11 +230,11 @@ static void set_figures(struct row *row, const struct sums *sums, double hammer_
         row->latency_max_us = quantile_us(&sums->latency, 1);
         set_costs(row, sums);
         set_counted_costs(row, sums);
-        set_disturbance(row, sums, hammer_cores);
+        evidence_set(&sums->evidence, plan, row);
     }
     if (sums->idle_ns > 0)
         row->idle_cpu = sums->idle_cpu_ns / sums->idle_ns;
-    row->verdict = verdict_of(row);
+    row->evidence.spoilt = (double)row->spoilt / (double)(row->spoilt + row->slices);
 }
 
 static unsigned count_blocks(const struct table *table, size_t entry, unsigned *boots)
@@ -314,6 +275,15 @@ static void set_rates(struct summary *summary, const struct table *table,
         if (isfinite(summary->rows[i].rate_per_s.value))
             paired_ratio(paired, i, limit, SUMMARY_CONFIDENCE, SUMMARY_DRAWS, seed,
                          &summary->rows[i].share_of_limit);
+}
+
+static void set_verdicts(struct summary *summary, const struct paired *paired)
+{
+    for (size_t i = 0; i < summary->count; i++) {
+        struct evidence *evidence = &summary->rows[i].evidence;
+        evidence->drift_known = drift_test(paired, i, &evidence->drift) == 0;
+    }
+    verdict_set_all(summary);
 }
 
 /* The twin comes last, whatever became of it: it is taken off the end. */
@@ -369,12 +339,23 @@ static void start_row(struct row *row, const json_t *entry, size_t column)
                         .foreign = NAN,
                         .idle_cpu = NAN,
                         .http_passed = NAN,
-                        .http_total = NAN};
+                        .http_total = NAN,
+                        .evidence = {.server_waited = NAN,
+                                     .hammer_waited = NAN,
+                                     .server_foreign = NAN,
+                                     .hammer_foreign = NAN,
+                                     .server_missing = NAN,
+                                     .hammer_missing = NAN,
+                                     .throttled = NAN,
+                                     .gaps = NAN,
+                                     .spoilt = NAN,
+                                     .little = NAN,
+                                     .little_edge = NAN}};
     for (int kind = 0; kind < COST_KINDS; kind++)
         row->cost[kind] = NAN;
 }
 
-static void set_row(struct row *row, const struct sums *sums, double hammer_cores)
+static void set_row(struct row *row, const struct sums *sums, const json_t *plan)
 {
     bool failed = strcmp(row->status, "failed") == 0;
     if (row->slices > 0 && sums->valid <= 0 && !failed) {
@@ -382,7 +363,7 @@ static void set_row(struct row *row, const struct sums *sums, double hammer_core
         row->reason = "no answer within a slice; --slice makes them longer";
     }
     if (row->slices > 0) {
-        set_figures(row, sums, hammer_cores);
+        set_figures(row, sums, plan);
     } else if (strcmp(row->status, "ranked") == 0 || strcmp(row->status, "reference") == 0 ||
                (row->twin_of != NULL && !failed)) {
         row->status = "skipped";
@@ -396,7 +377,6 @@ int summary_make(const struct record_data *data, struct summary *summary, struct
     const json_t *plan = json_object_get(data->run, "plan");
     if (!json_is_array(entries) || !json_is_object(plan))
         return err_set(err, EINVAL, "run.json has no \"entries\" or no \"plan\"");
-    double hammer_cores = fmax(1, (double)json_array_size(json_object_get(plan, "hammer_cpus")));
     uint64_t seed = (uint64_t)number(plan, "seed");
     struct table table = {.entries = json_array_size(entries), .seen = json_object()};
     memset(summary, 0, sizeof *summary);
@@ -408,12 +388,13 @@ int summary_make(const struct record_data *data, struct summary *summary, struct
     struct sums *sums = mem_alloc(summary->count + 1, sizeof *sums);
     for (size_t i = 0; i < summary->count; i++)
         histogram_reset(&sums[i].latency);
-    take_lines(summary, sums, &table, data->lines);
+    take_lines(summary, sums, &table, plan, data->lines);
     for (size_t i = 0; i < summary->count; i++)
-        set_row(&summary->rows[i], &sums[i], hammer_cores);
+        set_row(&summary->rows[i], &sums[i], plan);
     const struct paired paired = {
         .blocks = table.blocks, .entries = table.entries, .rate = table.rate, .boot = table.boot};
     set_rates(summary, &table, &paired, seed);
+    set_verdicts(summary, &paired);
     qsort(summary->rows, summary->count, sizeof *summary->rows, compare_rows);
     ranks_make(summary, &paired, seed, !json_is_true(json_object_get(plan, "one_cpu")));
     free(sums);

@@ -9,6 +9,7 @@
 #include "record/record.h"
 #include "report/costs.h"
 #include "report/ranks.h"
+#include "report/verdict.h"
 #include "stats/paired.h"
 
 #include <stdbool.h>
@@ -24,7 +25,9 @@ struct row {
     const char *status;  /* ranked reference skipped failed broken */
     const char *reason;  /* of skipped, failed, broken; "" otherwise */
     const char *output;  /* last output of one that failed; "" otherwise */
-    const char *verdict; /* what limited it: server hammer neighbours errors waiting; "" unknown */
+    const char *verdict; /* what limited it: the first of those that hold (report/verdict.h); ""
+                            unknown */
+    unsigned verdicts;   /* all that hold: verdict_holds() */
     unsigned rank;       /* from 1; 0: none */
     bool rank_tied;      /* another has the same rank */
     size_t column;       /* its place among the record's entries */
@@ -47,8 +50,8 @@ struct row {
     const json_t *http_failed;      /* ids of those failed and not waived, or NULL */
     const json_t *http_waivers;     /* id to reason of those failed and waived, or NULL */
     unsigned slices, blocks, boots;
-    unsigned spoilt; /* slices that the machine took away; repeated, and in no figure */
-    bool unsteady;   /* a boot's warm-up ended before it was steady */
+    unsigned spoilt;          /* slices that the machine took away; repeated, and in no figure */
+    struct evidence evidence; /* what the verdicts are made of */
 };
 
 struct summary {

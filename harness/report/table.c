@@ -72,6 +72,10 @@ static void print_doubts(FILE *out, const struct record_data *data, const struct
 {
     if (json_is_true(json_object_get(json_object_get(data->run, "plan"), "one_cpu")))
         fputs("Not ranked: server and load generator shared one CPU. Give the run two.\n", out);
+    if (plan_number(data, "burn_ns") > 0)
+        fprintf(out,
+                "--hammer-burn: the load generator spun %lld ns before each request, on purpose.\n",
+                plan_number(data, "burn_ns"));
     if (json_is_true(json_object_get(json_object_get(data->run, "plan"), "smt_siblings")))
         fputs("Server and load generator ran on two hyperthreads of one core: there was no "
               "other choice.\n",
@@ -91,9 +95,6 @@ static void print_doubts(FILE *out, const struct record_data *data, const struct
                 text_count(summary->repeated, "line").text);
     for (size_t i = 0; i < summary->count; i++) {
         const struct row *row = &summary->rows[i];
-        if (row->unsteady)
-            fprintf(out, "%s: still warming up when its slices began in at least one boot.\n",
-                    text_shown(row->name).text);
         if (row->idle_cpu > 0.01)
             fprintf(out, "%s: used %.1f%% of a core while it should have been idle.\n",
                     text_shown(row->name).text, row->idle_cpu * 100);
@@ -152,7 +153,7 @@ static void print_ranks(FILE *out, const struct summary *summary)
         ranking->delta * 100, ranking->delta > RANKS_DELTA_MIN ? " (what the twin showed)" : "",
         pairs.text, boots.text);
     for (size_t i = 0; i < summary->count; i++)
-        if (summary->rows[i].rank > 0 && strcmp(summary->rows[i].verdict, "hammer") == 0)
+        if (summary->rows[i].rank > 0 && verdict_holds(&summary->rows[i], VERDICT_HAMMER))
             fprintf(out, "%s: the load generator was its limit, so none is ranked above it.\n",
                     text_shown(summary->rows[i].name).text);
 }
@@ -229,9 +230,8 @@ static void print_legend(FILE *out, const struct record_data *data, const struct
             "+-95%%: half the interval of req/s. CPU us: server's CPU time a request, "
             "user+kernel.%s\n",
             counted ? " sys/req: system calls." : "");
-    fputs("Latency is closed-loop and raw. verdict: what limited the row (server, hammer, "
-          "neighbours, waiting, errors).\n",
-          out);
+    fputs("Latency is closed-loop and raw. verdict: what limited the row:\n", out);
+    verdict_explain(out, summary);
 }
 
 static void print_foot(FILE *out, const struct record_data *data, const struct summary *summary)

@@ -33,9 +33,13 @@ void view_pairs_csv(FILE *out, const struct summary *summary);
  * cpu_user_us_per_req, cpu_system_us_per_req, syscalls_per_req, instructions_user_per_req,
  * instructions_kernel_per_req, cycles_user_per_req, cycles_kernel_per_req,
  * switches_voluntary_per_req, switches_involuntary_per_req, and the sums instructions_per_req,
- * cycles_per_req, switches_per_req; bytes_per_response, rss_peak_bytes, requests, errors, verdict,
- * http_passed, http_total, http_failed (ids of cases of the contract), http_waived (id to reason),
- * server_busy, hammer_busy, steal, foreign (shares, 0..1), slices, blocks, boots, spoilt, output.
+ * cycles_per_req, switches_per_req; bytes_per_response, rss_peak_bytes, requests, errors,
+ * verdict, verdicts (all that hold), http_passed, http_total, http_failed (ids of cases of the
+ * contract), http_waived (id to reason), what the verdicts are made of (report/verdict.h):
+ * server_busy, hammer_busy, steal, foreign, server_waited, hammer_waited, server_foreign,
+ * hammer_foreign, server_missing, hammer_missing, throttled, gaps (shares, 0..1), little (1 is
+ * right), drift_change, drift_p, drift_within ("run", "boots"); slices, blocks, boots, spoilt,
+ * output.
  *
  * twin, if there was one: entry, ratio (twin/entry), ratio_low, ratio_high (95%), p, differs,
  * delta, boots; or entry and reason when there is no comparison. Each of pairs: upper, lower, ratio

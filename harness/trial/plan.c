@@ -32,6 +32,8 @@ json_t *plan_to_json(const struct plan *plan)
         "engine", hammer_engine_name(plan->engine), "server_cpu", plan->cpus.server, "hammer_cpus",
         hammer_cpus, "cpus_allowed", plan->cpus.allowed_count, "one_cpu", plan->cpus.shared,
         "smt_siblings", plan->cpus.siblings);
+    if (plan->burn_ns > 0)
+        json_object_set_new(json, "burn_ns", json_integer((json_int_t)plan->burn_ns));
     if (plan->precision > 0)
         json_object_set_new(json, "precision", json_real(plan->precision));
     if (plan->twin[0] != '\0')
@@ -59,7 +61,7 @@ static bool in_range(const struct plan *plan, size_t hammer_cpus)
     return plan->connections >= 1 && plan->connections <= HAMMER_CONNECTIONS_MAX &&
            plan->boots >= 1 && plan->boots <= PLAN_BOOTS_MAX && plan->settle_ns <= most_ns &&
            plan->precision >= 0 && plan->precision < 1 && plan->warm_max_ns <= most_ns &&
-           hammer_cpus >= 1 && hammer_cpus <= HOST_HAMMERS_MAX;
+           plan->burn_ns <= most_ns && hammer_cpus >= 1 && hammer_cpus <= HOST_HAMMERS_MAX;
 }
 
 int plan_from_json(const json_t *json, struct plan *plan, struct err *err)
@@ -96,6 +98,7 @@ int plan_from_json(const json_t *json, struct plan *plan, struct err *err)
     plan->ready_ns = (uint64_t)ready;
     plan->warm_max_ns = (uint64_t)warm;
     plan->engine = engine_of(engine);
+    plan->burn_ns = (uint64_t)json_integer_value(json_object_get(json, "burn_ns"));
     snprintf(plan->twin, sizeof plan->twin, "%s", twin);
     plan->cpus.shared = shared != 0;
     plan->cpus.siblings = siblings != 0;

@@ -27,6 +27,7 @@ struct plan {
     double precision; /* half-width of every interval at which the run may end (sure.h); 0: none */
     char twin[256];   /* the entry to measure twice (twin.h), PLAN_TWIN_DRAWN, or "" for none */
     enum hammer_engine engine;
+    uint64_t burn_ns; /* of the load generator before each request; for calibration alone */
     struct host_cpu_plan cpus;
 };
 

@@ -15,10 +15,14 @@ struct edge {
     struct host_usage usage;
     struct host_core server_core;
     struct host_core hammer_cores;
+    bool throttle_known;
+    struct host_throttle throttle;
+    struct host_perf_counts perf;
 };
 
 struct edges {
     const struct plan *plan;
+    const struct host_perf *perf;
     pid_t pids[HOST_TREE_MAX];
     int pid_count;
     struct edge edge[2];
@@ -58,12 +62,21 @@ static void read_edge(void *context, int which)
     struct edge *edge = &edges->edge[which];
     memset(edge, 0, sizeof *edge);
     edge->usage_known = host_usage_read(edges->pids, edges->pid_count, &edge->usage, NULL) == 0;
+    edge->throttle_known = host_throttle_read(&edge->throttle);
     host_core_read(cpus->server, &edge->server_core, NULL);
     for (int i = 0; i < cpus->hammer_count; i++) {
         struct host_core core;
         if (host_core_read(cpus->hammer[i], &core, NULL) == 0)
             core_add(&edge->hammer_cores, &core);
     }
+    if (edges->perf != NULL)
+        host_perf_read(edges->perf, &edge->perf);
+}
+
+/* Sums over living threads and visible groups may shrink. */
+static uint64_t since(uint64_t after, uint64_t before)
+{
+    return after > before ? after - before : 0;
 }
 
 static void take_difference(const struct edges *edges, struct slice *slice)
@@ -77,15 +90,24 @@ static void take_difference(const struct edges *edges, struct slice *slice)
     slice->usage.system_ticks -= before->usage.system_ticks;
     slice->usage.switches_voluntary -= before->usage.switches_voluntary;
     slice->usage.switches_involuntary -= before->usage.switches_involuntary;
+    slice->usage.wait_known = before->usage.wait_known && after->usage.wait_known;
+    slice->usage.wait_ns = since(after->usage.wait_ns, before->usage.wait_ns);
+    slice->throttle_known = before->throttle_known && after->throttle_known;
+    slice->throttle.times = since(after->throttle.times, before->throttle.times);
+    slice->throttle.ns = since(after->throttle.ns, before->throttle.ns);
     slice->server_core = core_since(&after->server_core, &before->server_core);
     slice->hammer_cores = core_since(&after->hammer_cores, &before->hammer_cores);
+    for (int i = 0; i < HOST_PERF_COUNTERS; i++) {
+        slice->perf.known[i] = before->perf.known[i] && after->perf.known[i];
+        slice->perf.count[i] = after->perf.count[i] - before->perf.count[i];
+    }
 }
 
 int slice_measure(const struct plan *plan, const struct slice_target *target,
                   const struct slice_shape *shape, const volatile sig_atomic_t *stop,
                   struct slice *slice, struct err *err)
 {
-    struct edges edges = {.plan = plan};
+    struct edges edges = {.plan = plan, .perf = shape->perf};
     edges.pid_count = server_pids(target->server, edges.pids, HOST_TREE_MAX);
     unsigned threads = plan->cpus.hammer_count > 0 ? (unsigned)plan->cpus.hammer_count : 1;
     const struct hammer_config config = {
@@ -102,6 +124,7 @@ int slice_measure(const struct plan *plan, const struct slice_target *target,
         .duration_ns = shape->duration_ns,
         .timeout_ns = plan->timeout_ns,
         .drain_ns = plan->timeout_ns,
+        .burn_ns = plan->burn_ns,
         .request = target->request,
         .request_bytes = target->request_bytes,
         .expect = *plan->workload->expect,
@@ -200,6 +223,19 @@ static void add_usage(json_t *line, const struct slice *slice)
                                      usage->processes, "threads", usage->threads));
 }
 
+/* Time in which the server or the load generator could have run and had no core. */
+static void add_waits(json_t *line, const struct slice *slice)
+{
+    if (slice->usage_known && slice->usage.wait_known)
+        json_object_set_new(line, "server_wait_ns", json_integer((json_int_t)slice->usage.wait_ns));
+    if (slice->load.wait_known)
+        json_object_set_new(line, "hammer_wait_ns", json_integer((json_int_t)slice->load.wait_ns));
+    if (!slice->throttle_known)
+        return;
+    json_object_set_new(line, "throttled", json_integer((json_int_t)slice->throttle.times));
+    json_object_set_new(line, "throttled_ns", json_integer((json_int_t)slice->throttle.ns));
+}
+
 json_t *slice_to_json(const struct slice *slice)
 {
     const struct hammer_result *load = &slice->load;
@@ -217,10 +253,11 @@ json_t *slice_to_json(const struct slice *slice)
     json_object_set_new(line, "in_flight", json_integer((json_int_t)load->total.in_flight));
     json_object_set_new(line, "errors_total", json_integer((json_int_t)errors_of(&load->total)));
     json_object_set_new(line, "longest_gap_ns", json_integer((json_int_t)load->longest_gap_ns));
-    if (isfinite(load->little))
-        json_object_set_new(line, "little", json_real(load->little));
+    if (isfinite(load->little)) /* rounded, so that what is read back is the same number */
+        json_object_set_new(line, "little", json_real(round(load->little * 1e6) / 1e6));
     if (slice->usage_known)
         add_usage(line, slice);
+    add_waits(line, slice);
     if (load->latency.count > 0)
         json_object_set_new(line, "latency", latency_to_json(&load->latency));
     return line;

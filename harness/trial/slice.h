@@ -6,6 +6,8 @@
 
 #include "entry/server.h"
 #include "hammer/hammer.h"
+#include "host/perf.h"
+#include "host/throttle.h"
 #include "host/usage.h"
 #include "trial/plan.h"
 
@@ -22,6 +24,7 @@ struct slice_shape { /* what differs between a measured slice and a warm-up wind
     unsigned connections;
     uint64_t duration_ns;
     uint64_t settle_ns;
+    const struct host_perf *perf; /* read at both edges of the window; NULL: nothing is counted */
 };
 
 struct slice {
@@ -31,6 +34,9 @@ struct slice {
     struct host_usage usage;      /* of the server's tree, within the window; peaks as they stood */
     struct host_core server_core; /* ticks within the window */
     struct host_core hammer_cores; /* the same, summed over the load generator's cores */
+    bool throttle_known;
+    struct host_throttle throttle; /* of this process's cgroups, within the window */
+    struct host_perf_counts perf;  /* within the window; all unknown without shape->perf */
 };
 
 /* Fills *slice (large: allocate it once). Faults of the server are results; -errno is the hammer's

@@ -5,6 +5,7 @@
 #include "host/machine.h"
 #include "record/rates.h"
 #include "trial/beside.h"
+#include "trial/cost.h"
 #include "trial/gate.h"
 #include "trial/slice.h"
 #include "trial/sure.h"
@@ -268,6 +269,26 @@ static int warm_up(struct trial *trial, struct contender *c, struct warm *warm,
     return status;
 }
 
+/* One window a boot in which the server's work is counted and not timed (cost.h). */
+static int count_cost(struct trial *trial, struct contender *c, struct err *err)
+{
+    struct err why;
+    json_t *counts = NULL;
+    struct slice_target target = target_of(c);
+    tell(trial, "counting", c->entry->name);
+    int unsound =
+        cost_count(trial->plan, &target, trial->options->stop, trial->slice, &counts, &why);
+    if (unsound != 0 && !stopped(trial))
+        return fail_because(trial, c, "counting its system calls", why.text, err);
+    if (counts == NULL || stopped(trial)) {
+        json_decref(counts);
+        return 0;
+    }
+    json_t *line = line_for(trial, "cost", c->entry);
+    json_object_update_new(line, counts);
+    return note(trial, line, err);
+}
+
 /* Starts, checks and warms one server. A server's failure is noted; the return value is the
  * harness's own. */
 static int bring_up(struct trial *trial, struct contender *c, struct err *err)
@@ -300,8 +321,12 @@ static int bring_up(struct trial *trial, struct contender *c, struct err *err)
                         "warm_ns", (json_int_t)warm.took_ns, "warm_windows", (int)warm.windows,
                         "warm_steady", warm.steady, "warm_first_cpu_ns", warm.first_cpu_ns,
                         "warm_last_cpu_ns", warm.last_cpu_ns, "conversations", (int)conversations));
-    falls_idle(c);
-    return note(trial, line, err);
+    int status = note(trial, line, err);
+    if (status == 0)
+        status = count_cost(trial, c, err);
+    if (c->server != NULL)
+        falls_idle(c);
+    return status;
 }
 
 /* Measures one slice and notes it, as a "spoilt" one if the machine took it away. */

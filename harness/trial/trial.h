@@ -18,7 +18,7 @@
 #include "trial/plan.h"
 
 struct trial_progress {
-    const char *doing; /* "judging", "starting", "warming", "measuring", "stopping" */
+    const char *doing; /* "judging", "starting", "warming", "counting", "measuring", "stopping" */
     const char *entry;
     unsigned boot, boots; /* from 1 */
     unsigned block;       /* of this boot, from 1; 0 before the first */

@@ -393,6 +393,38 @@ static void answer_slow(struct connection *c, const struct request *r)
     spun_ns += spent_ns;
 }
 
+static double age_s(void)
+{
+    static uint64_t born_ns;
+    if (born_ns == 0)
+        born_ns = now_ns(CLOCK_MONOTONIC);
+    return (double)(now_ns(CLOCK_MONOTONIC) - born_ns) / 1e9;
+}
+
+/* CPU time, so that a core shared with others does not shorten it. */
+static void spin_us(double us)
+{
+    uint64_t start_ns = now_ns(CLOCK_PROCESS_CPUTIME_ID);
+    while ((double)(now_ns(CLOCK_PROCESS_CPUTIME_ID) - start_ns) < us * 1e3)
+        ;
+}
+
+/* From 20 us a request, so much more with each second since the first. */
+static void answer_ages(struct connection *c, const struct request *r)
+{
+    spin_us(20 * (1 + age_s() * (double)number[0] / 100));
+    answer_plain(c, r);
+}
+
+/* So many microseconds a request at the age of 1 s, twice that at half of it and half at twice: on
+ * whatever scale one looks at it, it has not come to its end. */
+static void answer_warms(struct connection *c, const struct request *r)
+{
+    double age = age_s();
+    spin_us((double)number[0] / (age > 0.05 ? age : 0.05));
+    answer_plain(c, r);
+}
+
 /* ---- what happens before listening */
 
 static void start_never(void)
@@ -517,6 +549,8 @@ static const struct mode modes[] = {
     {"every", 2, NULL, answer_every, NULL, "N MS: each Nth answer so late"},
     {"late-once", 2, NULL, answer_late_once, NULL, "N MS: only the Nth answer so late"},
     {"slow", 1, NULL, answer_slow, NULL, "PERCENT: so much more CPU time a request"},
+    {"ages", 1, NULL, answer_ages, NULL, "PERCENT: 20 us a request, and so much more each second"},
+    {"warms", 1, NULL, answer_warms, NULL, "US: so much a request over its age in seconds"},
     {"wrong-length", 1, NULL, answer_wrong_length, NULL, "BYTES: the Content-Length announced"},
     {"wrong-body", 0, start_wrong_body, answer_wrong_body_after, NULL, "another 12 bytes"},
     {"wrong-body-after", 1, NULL, answer_wrong_body_after, NULL, "N: right for the first N"},
