@@ -9,7 +9,7 @@ checkout() { # FOLDER MODE [NUMBER...]: one that holds the entry x
 }
 checkout quick slow 0
 checkout slow slow 300
-turns="--boots 4 --budget 8s --threshold 10% --seed 7"
+turns="--boots 8 --budget 12s --slice 20ms --threshold 10% --seed 7"
 
 # shellcheck disable=SC2086
 show compare --entry x --old "$tmp/quick" --new "$tmp/slow" $turns --format json
@@ -33,8 +33,12 @@ has "the record again: as a table" "$tmp/out" '^x .*slower$'
 
 # shellcheck disable=SC2086
 show compare --entry x --old "$tmp/slow" --new "$tmp/quick" $turns
-exits "the other way round: exit status" 0
-has "the other way round: faster" "$tmp/out" '^x .*faster$'
+if [ "$status" = 4 ] && grep -q 'other work took' "$tmp/out"; then
+    skip "the other way round: exit status" "others had the cores"
+else
+    exits "the other way round: exit status" 0
+    has "the other way round: faster" "$tmp/out" '^x .*faster$'
+fi
 
 show compare --entry x --old "$tmp/quick" --new "$tmp/quick"
 exits "one build twice: exit status" 2
