@@ -161,6 +161,11 @@ TEMPLATE ?=
 new:
 	@scripts/new-entry "$(ENTRY)" "$(TEMPLATE)"
 
+## make check-entry   ENTRY=name: builds it, holds it against the contract, loads it; what stands in the way of its row
+.PHONY: check-entry
+check-entry:
+	@BUILD=$(BUILD) scripts/check-entry "$(ENTRY)"
+
 ## make check         style (clang-format) and the layers of the harness
 .PHONY: check
 check:

@@ -24,6 +24,7 @@ static const struct {
     {"list", cli_list, "the entries, and what those that can't run need"},
     {"check", cli_check, "hold entries, or any server, against the contract"},
     {"serve", cli_serve, "one entry in the foreground, for curl"},
+    {"vet", cli_vet, "a first look at an entry that is new"},
     {"hammer", cli_hammer, "load one URL and print what came back"},
 };
 
