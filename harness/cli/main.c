@@ -25,6 +25,7 @@ static const struct {
     {"check", cli_check, "hold entries, or any server, against the contract"},
     {"serve", cli_serve, "one entry in the foreground, for curl"},
     {"hammer", cli_hammer, "load one URL and print what came back"},
+    {"cost", cli_cost, "count instructions and system calls a request: repeatable, for CI"},
     {"doctor", cli_doctor, "what this machine does to the numbers, and how to change it"},
 };
 
