@@ -198,8 +198,8 @@ void callgrind_subtract(struct callgrind *profile, const struct callgrind *less)
     profile->allocations -= less->allocations;
     for (size_t i = 0; i < less->count; i++) {
         const struct callgrind_function *f = &less->functions[i];
-        profile->functions[find_or_add(profile, f->object, f->name)].instructions -=
-            f->instructions;
+        size_t place = find_or_add(profile, f->object, f->name);
+        profile->functions[place].instructions -= f->instructions;
     }
 }
 

@@ -24,8 +24,9 @@ struct calls_counts {
     uint64_t by_number[CALLS_MAX];
 };
 
-/* Watches these processes with all their threads, and what they start from now on. -EPERM with the
- * remedy where tracing is refused. */
+/* Watches these processes with all their threads, and what they start from now on. They are not to
+ * be this process's own children: whoever waits for one would take its stops from the tracer.
+ * -EPERM with the remedy where tracing is refused. */
 int calls_watch(const pid_t *pids, int count, struct calls **calls, struct err *err);
 
 /* What was called since; a call counts when it begins. */

@@ -1,5 +1,7 @@
 #include "report/tally.h"
 
+#include "report/text.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdbool.h>
@@ -162,15 +164,27 @@ static void print_functions(FILE *out, const json_t *entry, unsigned most)
     }
 }
 
+/* A reason may quote what a server printed. */
+static void print_reason(FILE *out, const char *name, const char *what, const char *why)
+{
+    fprintf(out, "%s %s: ", name, what);
+    text_print(out, why, strlen(why), "");
+    fputc('\n', out);
+}
+
 static void print_reasons(FILE *out, const json_t *entry)
 {
     const char *what;
     json_t *why;
     const char *name = text_of(entry, "name");
     if (json_object_get(entry, "reason") != NULL)
-        fprintf(out, "%s %s: %s\n", name, text_of(entry, "status"), text_of(entry, "reason"));
+        print_reason(out, name, text_of(entry, "status"), text_of(entry, "reason"));
     json_object_foreach((json_t *)(uintptr_t)json_object_get(entry, "absent"), what, why)
-        fprintf(out, "%s, no %s: %s\n", name, what, json_string_value(why));
+    {
+        char without[40];
+        snprintf(without, sizeof without, "without %s", what);
+        print_reason(out, name, without, json_string_value(why));
+    }
 }
 
 void tally_print(FILE *out, const json_t *costs, const json_t *saved, unsigned functions)
