@@ -115,6 +115,15 @@ RUNS ?=
 bench-compare: harness
 	@BUILD=$(BUILD) RUNS=$(RUNS) tests/bench/compare.sh
 
+## make cost          instructions and system calls a request, counted with valgrind, which it installs
+##                    (ENTRIES="a b": only these; ARGS="--against FILE": see showdown cost --help)
+ARGS ?=
+.PHONY: cost
+cost:
+	@scripts/setup cost $(ENTRIES)
+	@$(MAKE) --no-print-directory -s -j$$(nproc) harness servers
+	@$(BUILD)/showdown cost $(ENTRIES) $(ARGS)
+
 ## make test          installs what is missing, builds, checks style and layers, runs every test
 .PHONY: test
 test:
