@@ -126,6 +126,15 @@ CALIBRATE_SECONDS ?=
 calibrate: harness entry-libev $(stub_programs) $(BUILD)/calibrate/resample
 	@BUILD=$(BUILD) CALIBRATE_SECONDS=$(CALIBRATE_SECONDS) tests/calibrate/calibrate.sh
 
+## make cost          instructions and system calls a request, counted with valgrind, which it installs
+##                    (ENTRIES="a b": only these; ARGS="--against FILE": see showdown cost --help)
+ARGS ?=
+.PHONY: cost
+cost:
+	@scripts/setup cost $(ENTRIES)
+	@$(MAKE) --no-print-directory -s -j$$(nproc) harness servers
+	@$(BUILD)/showdown cost $(ENTRIES) $(ARGS)
+
 ## make test          installs what is missing, builds, checks style and layers, runs every test
 .PHONY: test
 test:
@@ -171,6 +180,11 @@ TEMPLATE ?=
 .PHONY: new
 new:
 	@scripts/new-entry "$(ENTRY)" "$(TEMPLATE)"
+
+## make check-entry   ENTRY=name: builds it, holds it against the contract, loads it; what stands in the way of its row
+.PHONY: check-entry
+check-entry:
+	@BUILD=$(BUILD) scripts/check-entry "$(ENTRY)"
 
 ## make check         style (clang-format) and the layers of the harness
 .PHONY: check

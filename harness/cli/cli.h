@@ -30,7 +30,10 @@ int cli_hammer(const struct cli *cli, int argc, char **argv);
 int cli_check(const struct cli *cli, int argc, char **argv);
 int cli_run(const struct cli *cli, int argc, char **argv);
 int cli_report(const struct cli *cli, int argc, char **argv);
+int cli_vet(const struct cli *cli, int argc, char **argv);
 int cli_compare(const struct cli *cli, int argc, char **argv);
+int cli_cost(const struct cli *cli, int argc, char **argv);
+int cli_doctor(const struct cli *cli, int argc, char **argv);
 
 /* Prints "showdown: <text>" to standard error and returns `status`, so that `return cli_fail(...)`
  * reads well. cli_usage adds "try: showdown COMMAND --help" and returns CLI_USAGE. */

@@ -24,7 +24,10 @@ static const struct {
     {"list", cli_list, "the entries, and what those that can't run need"},
     {"check", cli_check, "hold entries, or any server, against the contract"},
     {"serve", cli_serve, "one entry in the foreground, for curl"},
+    {"vet", cli_vet, "a first look at an entry that is new"},
     {"hammer", cli_hammer, "load one URL and print what came back"},
+    {"cost", cli_cost, "count instructions and system calls a request: repeatable, for CI"},
+    {"doctor", cli_doctor, "what this machine does to the numbers, and how to change it"},
 };
 
 enum { COMMANDS = sizeof commands / sizeof commands[0] };

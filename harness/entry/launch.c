@@ -57,6 +57,22 @@ static bool wants_scratch(const struct entry *entry)
     return entry->config[0] != '\0' || strstr(entry->run, "{tmp}") != NULL;
 }
 
+/* Both NULL-terminated, `before` may be NULL. The words stay those of their owners. */
+static char **join(char *const *before, char **command)
+{
+    size_t count = 0;
+    size_t own = 0;
+    while (before != NULL && before[count] != NULL)
+        count++;
+    while (command[own] != NULL)
+        own++;
+    char **all = mem_alloc(count + own + 1, sizeof(*all));
+    for (size_t i = 0; i < count; i++)
+        all[i] = before[i];
+    memcpy(all + count, command, own * sizeof(*all));
+    return all;
+}
+
 int entry_launch(const struct entry *entry, const struct entry_launch *launch,
                  struct server **server, struct err *err)
 {
@@ -73,7 +89,8 @@ int entry_launch(const struct entry *entry, const struct entry_launch *launch,
         status = make_config(entry, &fill, err);
     if (status == 0) {
         char **argv = entry_argv(entry, entry->run, &fill);
-        const struct server_start start = {.argv = argv,
+        char **all = join(launch->before, argv);
+        const struct server_start start = {.argv = all,
                                            .folder = entry->folder,
                                            .cpu = launch->cpu,
                                            .port = launch->port,
@@ -81,6 +98,7 @@ int entry_launch(const struct entry *entry, const struct entry_launch *launch,
                                            .inherit_output = launch->inherit_output,
                                            .scratch = tmp};
         status = server_start(&start, server, err);
+        free(all);
         entry_argv_free(argv);
     }
     if (status != 0)

@@ -13,6 +13,7 @@ struct entry_launch {
     int cpu;          /* the rest as in struct server_start */
     unsigned files;
     bool inherit_output;
+    char *const *before; /* words put before its command, such as valgrind's; NULL: none */
 };
 
 /* server_start() for `entry`. Its errors, and those of reading the config and of making the folder.

@@ -1,5 +1,6 @@
 #include "report/views.h"
 #include "report/cells.h"
+#include "report/doubts.h"
 #include "report/text.h"
 #include "stats/signflip.h"
 #include "base/mem.h"
@@ -247,6 +248,7 @@ static void print_foot(FILE *out, const struct record_data *data, const struct s
     if (precision != NULL)
         fprintf(out, "%s\n", precision);
     free(precision);
+    doubts_print(out, json_object_get(data->run, "machine"));
     if (!summary->complete)
         fputs(summary->interrupted ? "Interrupted: this is what was measured until then.\n"
                                    : "The run did not end: this is what was measured.\n",

@@ -2,7 +2,7 @@
  * of them struck hard. On a virtual machine whose neighbours come and go, the log ratios of 10 ms
  * slices of one server had quartiles of -4% and +4%, and one in a hundred was beyond 50%. A mean
  * pays for each of those; the interquartile mean gives up little where noise is normal (84% of the
- * mean's efficiency) and needed a third of the time there (docs/METHOD.md, Compare).
+ * mean's efficiency) and needed less than half of the time there (docs/METHOD.md, Compare).
  *
  * Each boot gives one number: the mean of the middle half of its blocks' log ratios. Both
  * contenders being treated alike and put in random order, noise alone is as likely to favour the

@@ -253,8 +253,8 @@ json_t *slice_to_json(const struct slice *slice)
     json_object_set_new(line, "in_flight", json_integer((json_int_t)load->total.in_flight));
     json_object_set_new(line, "errors_total", json_integer((json_int_t)errors_of(&load->total)));
     json_object_set_new(line, "longest_gap_ns", json_integer((json_int_t)load->longest_gap_ns));
-    if (isfinite(load->little))
-        json_object_set_new(line, "little", json_real(load->little));
+    if (isfinite(load->little)) /* rounded, so that what is read back is the same number */
+        json_object_set_new(line, "little", json_real(round(load->little * 1e6) / 1e6));
     if (slice->usage_known)
         add_usage(line, slice);
     add_waits(line, slice);

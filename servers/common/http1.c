@@ -2,7 +2,6 @@
 
 #include <ctype.h>
 #include <string.h>
-#include <strings.h>
 
 #define STRINGIFY(x) #x
 #define EXPAND(x)    STRINGIFY(x)
@@ -113,6 +112,7 @@ static bool is_digit(char ch)
     return ch >= '0' && ch <= '9';
 }
 
+/* For what is not part of a run. */
 static uint8_t host_next(uint8_t state, char ch)
 {
     bool space = ch == ' ' || ch == '\t';
@@ -122,8 +122,6 @@ static uint8_t host_next(uint8_t state, char ch)
             return HOST_BRACKET;
         __attribute__((fallthrough));
     case HOST_NAME:
-        if (host_chars[(uint8_t)ch])
-            return HOST_NAME;
         if (ch == '%')
             return HOST_PERCENT;
         __attribute__((fallthrough));
@@ -139,7 +137,6 @@ static uint8_t host_next(uint8_t state, char ch)
             return HOST_LITERAL_END;
         return isxdigit((unsigned char)ch) || ch == ':' || ch == '.' ? HOST_LITERAL : HOST_BAD;
     case HOST_PORT:
-        return is_digit(ch) ? HOST_PORT : space ? HOST_END : HOST_BAD;
     case HOST_END:
         return space ? HOST_END : HOST_BAD;
     default:
@@ -147,19 +144,35 @@ static uint8_t host_next(uint8_t state, char ch)
     }
 }
 
-/* Nearly all of a Host is a run of one kind, so runs are passed over without the machine. */
+static const char *skip_host_chars(const char *at, const char *end)
+{
+    while (at < end && host_chars[(uint8_t)*at])
+        at++;
+    return at;
+}
+
+static const char *skip_digits(const char *at, const char *end)
+{
+    while (at < end && is_digit(*at))
+        at++;
+    return at;
+}
+
+/* Nearly all of a Host is a run of name characters and one of digits. */
 static uint8_t host_scan(uint8_t state, const char *at, size_t bytes)
 {
-    for (size_t i = 0; i < bytes; i++) {
-        state = host_next(state, at[i]);
+    const char *end = at + bytes;
+    if (at < end && state == HOST_START && host_chars[(uint8_t)*at])
+        state = HOST_NAME;
+    for (;;) {
         if (state == HOST_NAME)
-            while (i + 1 < bytes && host_chars[(uint8_t)at[i + 1]])
-                i++;
+            at = skip_host_chars(at, end);
         else if (state == HOST_PORT)
-            while (i + 1 < bytes && is_digit(at[i + 1]))
-                i++;
+            at = skip_digits(at, end);
+        if (at == end)
+            return state;
+        state = host_next(state, *at++);
     }
-    return state;
 }
 
 /* Compares a value that comes in pieces with a word, case aside. `matched` is the bytes that agree
@@ -230,14 +243,17 @@ static int on_header_field(llhttp_t *parser, const char *at, size_t bytes)
     struct http1 *http = http_of(parser);
     size_t room = sizeof http->name - http->name_bytes;
     size_t kept = bytes < room ? bytes : room;
-    memcpy(http->name + http->name_bytes, at, kept);
+    /* In lower case, as far as the names looked for go: letters and hyphens. Of what else may stand
+     * in a name, the bit turns nothing into one of these. */
+    for (size_t i = 0; i < kept; i++)
+        http->name[http->name_bytes + i] = (char)(at[i] | 0x20);
     http->name_bytes = (uint8_t)(http->name_bytes + kept);
     return head_grows(http, bytes);
 }
 
 static bool name_is(const struct http1 *http, const char *name, size_t bytes)
 {
-    return http->name_bytes == bytes && strncasecmp(http->name, name, bytes) == 0;
+    return http->name_bytes == bytes && memcmp(http->name, name, bytes) == 0;
 }
 
 static int on_header_field_complete(llhttp_t *parser)

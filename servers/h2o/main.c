@@ -30,11 +30,24 @@ static h2o_socket_t *listener;
 static h2o_socket_t *sigterm;
 static bool ended;
 
-static const h2o_iovec_t hello = {H2O_STRLIT("Hello World\n")};
-static const h2o_iovec_t not_found = {H2O_STRLIT("Not Found\n")};
-static const h2o_iovec_t bad_request = {H2O_STRLIT("Bad Request\n")};
-static const h2o_iovec_t not_allowed = {H2O_STRLIT("Method Not Allowed\n")};
-static const h2o_iovec_t not_implemented = {H2O_STRLIT("Not Implemented\n")};
+/* What h2o calls a generator: the source of one answer's body. These have no state, so one of a
+ * kind serves all requests. */
+struct answer {
+    h2o_generator_t generator;
+    int status;
+    const char *reason;
+    h2o_iovec_t body;
+};
+
+static struct answer hello = {.status = 200, .reason = "OK", .body = {H2O_STRLIT("Hello World\n")}};
+static struct answer not_found = {
+    .status = 404, .reason = "Not Found", .body = {H2O_STRLIT("Not Found\n")}};
+static struct answer bad_request = {
+    .status = 400, .reason = "Bad Request", .body = {H2O_STRLIT("Bad Request\n")}};
+static struct answer not_allowed = {
+    .status = 405, .reason = "Method Not Allowed", .body = {H2O_STRLIT("Method Not Allowed\n")}};
+static struct answer not_implemented = {
+    .status = 501, .reason = "Not Implemented", .body = {H2O_STRLIT("Not Implemented\n")}};
 
 static bool is_one_of(h2o_iovec_t word, const h2o_iovec_t *list, size_t count)
 {
@@ -120,18 +133,32 @@ static h2o_headers_t make_headers(bool with_allow)
     return (h2o_headers_t){.entries = lines, .size = count, .capacity = count};
 }
 
-static int reply(h2o_req_t *req, int status, const char *reason, const h2o_iovec_t *body)
+static bool is_method(const h2o_req_t *req, const char *name, size_t len)
 {
-    static h2o_generator_t whole_body_at_once = {NULL, NULL};
-    h2o_iovec_t out = *body;
+    return h2o_memis(req->method.base, req->method.len, name, len);
+}
 
-    req->res.status = status;
-    req->res.reason = reason;
-    req->res.content_length = body->len;
-    req->res.headers = make_headers(status == 405);
-    h2o_start_response(req, &whole_body_at_once);
-    bool is_head = h2o_memis(req->method.base, req->method.len, H2O_STRLIT("HEAD"));
-    h2o_send(req, &out, is_head ? 0 : 1, H2O_SEND_STATE_FINAL);
+/* `out` lies right behind the head and has room for at least Content-Length bytes. */
+static h2o_send_state_t on_pull(h2o_generator_t *generator, h2o_req_t *req, h2o_iovec_t *out)
+{
+    const struct answer *answer = (struct answer *)generator;
+
+    out->len = is_method(req, H2O_STRLIT("HEAD")) ? 0 : answer->body.len;
+    memcpy(out->base, answer->body.base, out->len);
+    return H2O_SEND_STATE_FINAL;
+}
+
+/* The body is pulled, as h2o's own file handler has it, not pushed by h2o_send(): so it follows the
+ * head in one buffer, and the kernel is handed one piece, not two. Pulling is there where no filter
+ * stands between: h2o's only one here is for answers of unknown length. */
+static int reply(h2o_req_t *req, struct answer *answer)
+{
+    req->res.status = answer->status;
+    req->res.reason = answer->reason;
+    req->res.content_length = answer->body.len;
+    req->res.headers = make_headers(answer == &not_allowed);
+    h2o_start_response(req, &answer->generator);
+    req->_ostr_top->start_pull(req->_ostr_top, on_pull);
     return 0;
 }
 
@@ -142,16 +169,12 @@ static int on_request(h2o_handler_t *self, h2o_req_t *req)
 
     if (!head_is_valid(sock->input->bytes, req->version < 0x101) || !target_is_valid(req->path)) {
         req->http1_is_persistent = 0;
-        return reply(req, 400, "Bad Request", &bad_request);
+        return reply(req, &bad_request);
     }
     req->http1_is_persistent = is_persistent(req);
-    if (h2o_memis(req->method.base, req->method.len, H2O_STRLIT("GET")) ||
-        h2o_memis(req->method.base, req->method.len, H2O_STRLIT("HEAD")))
-        return is_root(req->path) ? reply(req, 200, "OK", &hello)
-                                  : reply(req, 404, "Not Found", &not_found);
-    if (!is_method_of_rfc_9110(req->method))
-        return reply(req, 501, "Not Implemented", &not_implemented);
-    return reply(req, 405, "Method Not Allowed", &not_allowed);
+    if (is_method(req, H2O_STRLIT("GET")) || is_method(req, H2O_STRLIT("HEAD")))
+        return reply(req, is_root(req->path) ? &hello : &not_found);
+    return reply(req, is_method_of_rfc_9110(req->method) ? &not_allowed : &not_implemented);
 }
 
 static void on_accept(h2o_socket_t *sock, const char *err)

@@ -69,7 +69,8 @@ static void on_alloc(uv_handle_t *handle, size_t suggested_bytes, uv_buf_t *buff
 {
     (void)handle;
     (void)suggested_bytes;
-    *buffer = uv_buf_init(in, sizeof in);
+    buffer->base = in;
+    buffer->len = sizeof in;
 }
 
 static void connection_read(struct connection *c)

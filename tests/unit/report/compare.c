@@ -189,7 +189,7 @@ static void blocks_in_which_a_server_waited(void **state)
             bool waits = block % 2 == 0;
             add(&data, "x old", boot, block, waits ? 9e5 : 1e6, boot * 100 + block);
             json_object_set_new(json_array_get(data.lines, json_array_size(data.lines) - 1),
-                                "switches_voluntary", json_integer(waits ? 401 : 400));
+                                "switches_voluntary", json_integer(waits ? 1001 : 1000));
             add(&data, "x new", boot, block, 9e5 + boot, boot * 100 + block + 0.5);
         }
     end(&data);
@@ -202,7 +202,7 @@ static void blocks_in_which_a_server_waited(void **state)
     json_t *line;
     json_array_foreach(data.lines, index, line)
     {
-        json_object_set_new(line, "switches_voluntary", json_integer(401));
+        json_object_set_new(line, "switches_voluntary", json_integer(1001));
         json_object_set_new(line, "valid", json_integer(900000));
     }
     assert_int_equal(compare_builds(&data, 0.02, &c, &err), 0);
