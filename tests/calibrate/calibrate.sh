@@ -58,8 +58,8 @@ measure() { # FLAG...
 judged() { # TITLE PLANTED CONDITION FOUND
     local failed_it=1 found
     jq -e "$3" "$tmp/out" >/dev/null 2>&1 && failed_it=0
-    found=$(jq -r "def percent: . * 1000 | round / 10 | tostring + \"%\";
-        def row(name): .entries[] | select(.name == name); $4" "$tmp/out" 2>&1)
+    found=$(jq -r "def percent: if . == null then \"?\" else . * 1000 | round / 10 | tostring + \"%\" end;
+        def figure: if . == null then \"?\" else . * 1e4 | round / 1e4 | tostring end; $4" "$tmp/out" 2>&1)
     [ -s "$tmp/out" ] || found=$(tail -c 500 "$tmp/err")
     result "$failed_it" "$1" "$2" "$found" "$(latest)"
 }
@@ -109,7 +109,7 @@ else
             'all(.entries[]; .verdicts | index("neighbours")) and (any(.pairs[]; .outranks) | not)' \
             '(.entries | map("\(.name): \(.verdict), it waited \(.server_waited | percent), the load "
             + "generator \(.hammer_waited | percent)") | join("; ")) + "; "
-            + (.pairs[0] | "ratio \(.ratio * 1e4 | round / 1e4), p \(.p_adjusted * 1e3 | round / 1e3), "
+            + (.pairs[0] | "ratio \(.ratio | figure), p \(.p_adjusted | figure), "
             + if .outranks then "a false rank" else "no rank claimed" end)'
     done
 fi
@@ -118,15 +118,15 @@ fi
 
 measure plain other --twin none --boots 2 --budget "$(part 6)" --slice 200ms --hammer-burn 50us
 judged "(5) hammer" "the load generator spins 50 us before each request" \
-    'all(.entries[]; .verdict == "hammer") and (any(.pairs[]; .outranks) | not)' \
+    'all(.entries[]; (.verdicts | index("hammer")) and .server_busy < 0.9) and (any(.pairs[]; .outranks) | not)' \
     '.entries | map("\(.name): \(.verdict), server busy \(.server_busy | percent), load generator "
     + "\(.hammer_busy | percent)") | join("; ")'
 
-entry wrong wrong-body-after 3000
+entry wrong wrong-body-after 30000
 measure wrong plain --twin none --boots 1 --budget "$(part 4)" --slice 50ms
-judged "(6) errors" "a wrong body from the 3,000th answer on, beside a plain server" \
+judged "(6) errors" "a wrong body from the 30,000th answer on, beside a plain server" \
     '(.entries | map({(.name): .verdict}) | add) as $v | $v.wrong == "errors" and $v.plain != "errors"' \
-    '.entries | map("\(.name): \(.verdict), \(.errors) errors") | join("; ")'
+    '.entries | map("\(.name): \(.verdict), \(.reason // "no error")") | join("; ")'
 
 entry ages ages 100
 entry third plain
@@ -135,7 +135,7 @@ judged "(6) trend" "a server slower by 20 us a request for each second of its ag
     '(.entries | map({(.name): .verdicts}) | add) as $v | ($v.ages | index("unsteady")) and
     ($v.plain + $v.other + $v.third | index("unsteady") | not)' \
     '.entries | map("\(.name): \(.verdict), second half \(.drift_change | percent), p "
-    + "\(.drift_p * 1e4 | round / 1e4)") | join("; ")'
+    + "\(.drift_p | figure)") | join("; ")'
 
 entry warms warms 500
 measure warms plain other third --twin none --boots 1 --budget "$(part 10)" --slice 50ms
