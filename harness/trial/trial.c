@@ -473,12 +473,14 @@ int trial_run(const struct trial_options *options, struct record *record, struct
         if (options->entries[i]->ready && options->entries[i]->status != ENTRY_BROKEN)
             trial.contenders[trial.count++].entry = options->entries[i];
     trial.boot = read_back(&trial);
+    unsigned last = options->plan.boots;
+    if (options->stop_after > 0 && trial.boot + options->stop_after < last)
+        last = trial.boot + options->stop_after;
     uint64_t spent_ns = options->plan.budget_ns * trial.boot / options->plan.boots;
     trial.began_ns = clock_now_ns() - spent_ns;
     int status = judge_all(&trial, err);
     trial.began_ns = clock_now_ns() - spent_ns; /* judging is no part of the budget */
-    while (status == 0 && !stopped(&trial) && trial.boot < options->plan.boots &&
-           contenders_left(&trial) > 0) {
+    while (status == 0 && !stopped(&trial) && trial.boot < last && contenders_left(&trial) > 0) {
         status = run_boot(&trial, err);
         if (!stopped(&trial))
             trial.boot++;
