@@ -129,11 +129,11 @@ unit: $(unit_programs)
 	@tests/run unit $(unit_programs)
 
 .PHONY: e2e
-e2e: harness servers $(stub_programs) $(BUILD)/fuzz/servers
+e2e: harness servers $(stub_programs) $(BUILD)/fuzz/servers $(BUILD)/calibrate/resample
 	@BUILD=$(BUILD) tests/run e2e $(test_scripts)
 
 .PHONY: all-programs
-all-programs: harness servers $(unit_programs) $(stub_programs) $(BUILD)/fuzz/servers
+all-programs: harness servers $(unit_programs) $(stub_programs) $(BUILD)/fuzz/servers $(BUILD)/calibrate/resample
 
 $(BUILD)/bench/%: tests/bench/%.c Makefile
 	@mkdir -p $(@D)
@@ -149,6 +149,17 @@ RUNS ?=
 .PHONY: bench-compare
 bench-compare: harness
 	@BUILD=$(BUILD) RUNS=$(RUNS) tests/bench/compare.sh
+
+$(BUILD)/calibrate/%: tests/calibrate/%.c $(BUILD)/libharness.a Makefile
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(harness_cflags) $(LDFLAGS) -MMD -MP -o $@ $< $(BUILD)/libharness.a $(harness_libs) -lm
+
+## make calibrate     faults of known size are planted and must be found: six results, in about 8 min on a quiet
+##                    machine (CALIBRATE_SECONDS=480; docs/METHOD.md, Calibration)
+CALIBRATE_SECONDS ?=
+.PHONY: calibrate
+calibrate: harness entry-libev $(stub_programs) $(BUILD)/calibrate/resample
+	@BUILD=$(BUILD) CALIBRATE_SECONDS=$(CALIBRATE_SECONDS) tests/calibrate/calibrate.sh
 
 ## make cost          instructions and system calls a request, counted with valgrind, which it installs
 ##                    (ENTRIES="a b": only these; ARGS="--against FILE": see showdown cost --help)
@@ -222,7 +233,7 @@ check:
 	@scripts/check-style
 	@scripts/check-layers
 
--include $(room_objects:.o=.d) $(BUILD)/obj/harness/cli/main.d $(addsuffix .d,$(unit_programs) $(stub_programs) $(BUILD)/bench/hammer)
+-include $(room_objects:.o=.d) $(BUILD)/obj/harness/cli/main.d $(addsuffix .d,$(unit_programs) $(stub_programs) $(BUILD)/bench/hammer $(BUILD)/calibrate/resample)
 
 # ---- entries
 

@@ -179,11 +179,7 @@ static void doubt_rare(struct comparison *c, const struct compare_row *row)
                         row->of_all.value, row->of_all.low, row->of_all.high));
 }
 
-/* Where either server waited, the load generator was the limit and the block tells nothing of the
- * servers: it is left out, and so is a boot with few blocks left, whose mean would weigh as much as
- * any other's. If less than half of the boots remain, nothing is left out: what then comes out
- * "same" is no proof. Returns how many blocks are out, or SIZE_MAX for that case. */
-static size_t leave_out_waits(struct series *s)
+size_t compare_leave_out_waits(struct series *s)
 {
     size_t *left = mem_alloc(s->boots + 1, sizeof *left);
     size_t out = 0;
@@ -223,7 +219,7 @@ static void doubt_waits(struct comparison *c, struct compare_row *row, const str
 static void set_builds(struct comparison *c, struct compare_row *row, struct series *series,
                        uint64_t seed)
 {
-    const size_t out = leave_out_waits(series);
+    const size_t out = compare_leave_out_waits(series);
     const struct paired paired = series_paired(series);
     if (row->outcome == COMPARE_FAILED ||
         trimmed_ratio(&paired, 1, 0, confidence, DRAWS, seed, &row->ratio) != 0 ||

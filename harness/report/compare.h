@@ -13,6 +13,7 @@
 
 #include "base/err.h"
 #include "record/record.h"
+#include "report/series.h"
 #include "report/summary.h"
 #include "stats/paired.h"
 
@@ -72,6 +73,13 @@ void compare_free(struct comparison *comparison);
 
 /* True if compare_builds can read it. */
 bool compare_is_of_builds(const struct record_data *data);
+
+/* Of two builds, the columns of `series`: where either server waited, the load generator was the
+ * limit and the block tells nothing of the servers. It is left out, and so is a boot with few
+ * blocks left, whose mean would weigh as much as any other's. If less than half of the boots
+ * remain, nothing is left out: what then comes out "same" is no proof. Returns how many blocks are
+ * out, or SIZE_MAX for that case. */
+size_t compare_leave_out_waits(struct series *series);
 
 /* The rule. The bounds are 1 - threshold and its inverse, so that A to B is the mirror of B to A;
  * what lies on a bound is within. `strict` is the interval that must leave out 1: with several rows

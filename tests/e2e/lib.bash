@@ -185,6 +185,12 @@ stop_stub() {
     wait "$stub_pid" 2>/dev/null
 }
 
+# An endless loop on one core, in the background; its pid in $hog_pid.
+hog() { # CPU SECONDS
+    timeout "$2" taskset -c "$1" bash -c 'while :; do :; done' &
+    hog_pid=$!
+}
+
 # Nothing may be left of what the program started: no process, no temporary file. A keeper takes a
 # moment to see that its harness is gone: up to 5 s.
 nothing_left() { # TITLE

@@ -15,11 +15,6 @@ crowded() { # TITLE FILE: true, and a skip, if so
     skip "$1" "others had over 30% of both cores"
 }
 
-hog() { # CPU SECONDS: an endless loop there, in the background; its pid in $hog_pid
-    timeout "$2" taskset -c "$1" bash -c 'while :; do :; done' &
-    hog_pid=$!
-}
-
 entry plain plain
 entry other plain
 show run $brief --format json
