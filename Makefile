@@ -23,11 +23,41 @@ WORKLOAD ?=
 C ?=
 QUICK ?=
 
+run_arguments = $(ENTRIES) $(if $(WORKLOAD),--workload $(WORKLOAD)) $(if $(C),-c $(C)) $(if $(filter-out 0,$(QUICK)),--quick)
+
 .PHONY: showdown
 showdown:
 	@scripts/setup run $(ENTRIES)
-	@$(MAKE) --no-print-directory -s -j$$(nproc) harness servers
-	@$(BUILD)/showdown run $(ENTRIES) $(if $(WORKLOAD),--workload $(WORKLOAD)) $(if $(C),-c $(C)) $(if $(filter-out 0,$(QUICK)),--quick)
+	@$(MAKE) --no-print-directory -s -j$$(nproc) build-info
+	@$(BUILD)/showdown run $(run_arguments)
+
+## make docker-showdown  the same in a container, with the same arguments; needs Docker or podman and
+##                    nothing else (docs/DOCKER.md). CPUS=0,1: only these
+.PHONY: docker-showdown
+docker-showdown:
+	@docker/run run $(run_arguments)
+
+## make docker-test   builds and runs the tests in a container; TESTS="tests/e2e/x.sh": only these
+.PHONY: docker-test
+docker-test:
+	@docker/run --test $(TESTS)
+
+## make docker-overhead  what the container costs: boots here and in a container by turns, compared;
+##                    BOOTS=12 SECONDS=15: so many, and so long each; ENTRIES
+.PHONY: docker-overhead
+docker-overhead:
+	@$(MAKE) --no-print-directory -s -j$$(nproc) build-info
+	@BUILD=$(BUILD) BOOTS=$(BOOTS) SECONDS_EACH=$(SECONDS) docker/overhead $(run_arguments)
+
+## make docker-twice  builds the image twice, without cache, and says which files differ
+.PHONY: docker-twice
+docker-twice:
+	@docker/twice
+
+## make docker-clean  removes the images that were built
+.PHONY: docker-clean
+docker-clean:
+	@docker/run --clean
 
 ## make report        the table of the last run again
 .PHONY: report
@@ -64,6 +94,11 @@ $(BUILD)/libharness.a: $(room_objects)
 $(BUILD)/obj/harness/%.o: harness/%.c Makefile
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(harness_cflags) -MMD -MP -c -o $@ $<
+
+# What records say of the build. Packages may be replaced without a build, so it is always made anew.
+.PHONY: build-info
+build-info: harness servers
+	@scripts/build-info $(BUILD)
 
 # The version changes with each commit: only the file that prints it is built anew.
 $(BUILD)/version.h: FORCE
@@ -141,7 +176,13 @@ test:
 	@scripts/setup test
 	@$(MAKE) --no-print-directory -s -j$$(nproc) all-programs
 	@$(MAKE) --no-print-directory check
-	@BUILD=$(BUILD) tests/run all $(unit_programs) $(test_scripts)
+	@$(MAKE) --no-print-directory -s run-tests
+
+# What is built already, and nothing else: so also where nothing may be written.
+TESTS ?=
+.PHONY: run-tests
+run-tests:
+	@BUILD=$(BUILD) tests/run all $(or $(TESTS),$(unit_programs) $(test_scripts))
 
 ## make fuzz          feeds the response scanner with made-up bytes for FUZZ_SECONDS=60 (needs clang)
 FUZZ_SECONDS ?= 60

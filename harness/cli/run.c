@@ -52,6 +52,7 @@ static const char usage[] =
     "                         chosen)\n"
     "      --results DIR      where the record goes (default: results/)\n"
     "      --resume DIR       go on with an interrupted run\n"
+    "      --stop-after N     end after N boots; --resume goes on with the others\n"
     "      --format NAME      table, json, markdown, csv (default: table)\n"
     "Exit status: 0 fine, 1 an entry failed, 2 usage, 4 inconclusive (nothing failed, but the twin "
     "differs\nfrom itself), 130 interrupted.\n"
@@ -78,6 +79,7 @@ struct flags {
     uint64_t budget_ns;
     uint64_t slice_ns; /* 0: from the connections */
     uint64_t timeout_ns;
+    uint64_t stop_after; /* boots; 0: the whole plan */
     uint64_t seed;
     bool seed_given;
     bool quick;
@@ -133,6 +135,7 @@ enum {
     TWIN,
     RESULTS,
     RESUME,
+    STOP_AFTER,
     FORMAT,
     QUICK
 };
@@ -152,6 +155,7 @@ static const struct option long_options[] = {{"workload", required_argument, NUL
                                              {"twin", required_argument, NULL, TWIN},
                                              {"results", required_argument, NULL, RESULTS},
                                              {"resume", required_argument, NULL, RESUME},
+                                             {"stop-after", required_argument, NULL, STOP_AFTER},
                                              {"format", required_argument, NULL, FORMAT},
                                              {"quick", no_argument, NULL, QUICK},
                                              {"help", no_argument, NULL, 'h'},
@@ -161,7 +165,8 @@ static const struct option long_options[] = {{"workload", required_argument, NUL
 static int take_flag(struct flags *flags, int option)
 {
     uint64_t number;
-    flags->plan_given |= option != RESUME && option != FORMAT && option != RESULTS;
+    flags->plan_given |=
+        option != RESUME && option != STOP_AFTER && option != FORMAT && option != RESULTS;
     switch (option) {
     case 'w':
         flags->workload = optarg;
@@ -203,6 +208,9 @@ static int take_flag(struct flags *flags, int option)
     case RESUME:
         flags->resume = optarg;
         return 0;
+    case STOP_AFTER:
+        return cli_parse_number("run", "--stop-after", optarg, 1, PLAN_BOOTS_MAX,
+                                &flags->stop_after);
     case FORMAT:
         return cli_parse_view("run", optarg, &flags->view);
     case QUICK:
@@ -554,6 +562,24 @@ static int show(enum cli_view view, const struct record_data *data)
     return status;
 }
 
+/* Said before the run: the table of another engine is another table. */
+static void tell_engine(const struct plan *plan)
+{
+    struct err reason;
+    if (plan->engine == HAMMER_AUTO && hammer_uring_probe(&reason) != 0)
+        fprintf(stderr, "showdown: %s; the load generator uses epoll\n", reason.text);
+}
+
+/* What the build left behind: compiler, flags, versions of the packages. NULL if it left nothing.
+ */
+static json_t *built_with(const char *build)
+{
+    char *path = mem_format("%s/build.json", build);
+    json_t *built = json_load_file(path, 0, NULL);
+    free(path);
+    return built;
+}
+
 /* Runs, prints the view in any case, and says where the record lies. */
 static int carry_out(struct trial_options *options, struct record *record, struct record_data *data,
                      enum cli_view view)
@@ -563,6 +589,7 @@ static int carry_out(struct trial_options *options, struct record *record, struc
     bool terminal = isatty(STDERR_FILENO) == 1;
     options->progress = terminal ? print_progress : print_boot;
     options->context = &last_boot;
+    tell_engine(&options->plan);
     int failed = trial_run(options, record, data, &err);
     if (terminal)
         fputs("\r\033[K", stderr);
@@ -583,8 +610,10 @@ static int start_new(const struct cli *cli, const struct flags *flags,
                      char **argv, const char *version)
 {
     struct err err;
-    struct trial_options options = {
-        .stop = &stop_requested, .pages = pages, .gate_only = flags->quick};
+    struct trial_options options = {.stop = &stop_requested,
+                                    .stop_after = (unsigned)flags->stop_after,
+                                    .pages = pages,
+                                    .gate_only = flags->quick};
     options.entries = choose(list, argv + optind, argc - optind, &options.entry_count, &err);
     if (options.entries == NULL)
         return cli_usage("run", "%s", err.text);
@@ -605,6 +634,9 @@ static int start_new(const struct cli *cli, const struct flags *flags,
             .run = trial_describe(&options, argc, argv, version),
             .lines = json_array(),
         };
+        json_t *built = built_with(cli->build);
+        if (built != NULL)
+            json_object_set_new(data.run, "build", built);
         if (record_create(results, host, data.run, &record, &err) != 0)
             status = cli_fail(CLI_FAILED, "%s", err.text);
         else
@@ -623,7 +655,8 @@ static int go_on(const struct flags *flags, const struct entry_list *list,
     struct err err;
     struct record *record;
     struct record_data data;
-    struct trial_options options = {.stop = &stop_requested, .pages = pages};
+    struct trial_options options = {
+        .stop = &stop_requested, .stop_after = (unsigned)flags->stop_after, .pages = pages};
     if (record_continue(flags->resume, &record, &data, &err) != 0)
         return cli_fail(CLI_FAILED, "%s", err.text);
     int status;
@@ -663,7 +696,7 @@ int cli_run(const struct cli *cli, int argc, char **argv)
     }
     if (flags.resume != NULL && (flags.plan_given || optind < argc))
         return cli_usage(argv[0], "--resume follows the plan it began with: no entries and no flag "
-                                  "but --format go with it");
+                                  "but --stop-after and --format go with it");
     if (entry_list_read(cli->root, cli->build, &list, &err) != 0)
         return cli_fail(CLI_FAILED, "%s", err.text);
     struct page_list pages;

@@ -124,7 +124,7 @@ void host_doctor_examine(const struct host_doctor_options *options, struct host_
                           .sample_ns = options->sample_ns,
                           .doctor = doctor};
     if (scene.probe == NULL) {
-        host_probe_take(options->root, &probe);
+        host_probe_take(&probe);
         scene.probe = &probe;
     }
     doctor->count = 0;

@@ -9,6 +9,7 @@
 #define HOST_DOCTOR_H
 
 #include "host/cpu.h"
+#include "host/perf.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -22,7 +23,7 @@ struct host_finding {
     bool doubt;         /* what was found can bend a comparison: it belongs under the table */
     char found[192];    /* one line without an end; "unknown", with what was looked for */
     const char *effect; /* a sentence; static */
-    char remedy[256];   /* a command, or what to do; "" where nothing needs to be changed */
+    char remedy[512];   /* a command, or what to do; "" where nothing needs to be changed */
 };
 
 struct host_doctor {
@@ -33,13 +34,11 @@ struct host_doctor {
 /* What no file tells. */
 struct host_probe {
     bool files_known;
-    uint64_t files_soft, files_hard; /* RLIMIT_NOFILE */
-    int uring;                       /* 0, or -errno of io_uring_setup(2) */
-    bool uring_modes;                /* single issuer, deferred task work: Linux 6.1 */
-    /* 0, or -errno of perf_event_open(2) on this process: */
-    int count_user, count_kernel; /* instructions, in user mode and in the kernel */
-    int count_switches;           /* a software counter */
-    int count_calls; /* tracepoint raw_syscalls:sys_enter; -ENOENT where tracefs lacks it */
+    uint64_t files_soft, files_hard;  /* RLIMIT_NOFILE */
+    int uring;                        /* 0, or -errno of io_uring_setup(2) */
+    bool uring_modes;                 /* single issuer, deferred task work: Linux 6.1 */
+    bool counted[HOST_PERF_COUNTERS]; /* as host_perf_probe() has it */
+    char uncounted_why[HOST_PERF_COUNTERS][192];
 };
 
 struct host_doctor_options {
@@ -55,6 +54,6 @@ void host_doctor_examine(const struct host_doctor_options *options, struct host_
 /* [{key, known, doubt, found, effect, remedy}], remedy absent where empty. Never NULL. */
 json_t *host_doctor_to_json(const struct host_doctor *doctor);
 
-void host_probe_take(const char *root, struct host_probe *probe);
+void host_probe_take(struct host_probe *probe);
 
 #endif

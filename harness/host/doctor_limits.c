@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <linux/io_uring.h>
-#include <linux/perf_event.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -27,42 +26,9 @@ static int try_uring(unsigned flags)
     return 0;
 }
 
-static int try_counter(struct perf_event_attr *attr)
-{
-    attr->size = sizeof *attr;
-    long fd = syscall(SYS_perf_event_open, attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
-    if (fd < 0)
-        return -errno;
-    close((int)fd);
-    return 0;
-}
-
-static int try_calls(const char *root)
-{
-    static const char *const folders[] = {"/sys/kernel/tracing", "/sys/kernel/debug/tracing"};
-    const struct scene scene = {.root = root};
-    long long id;
-    for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++)
-        if (scene_number(&scene, &id, "%s/events/raw_syscalls/sys_enter/id", folders[i])) {
-            struct perf_event_attr attr = {.type = PERF_TYPE_TRACEPOINT,
-                                           .config = (unsigned long long)id};
-            return try_counter(&attr);
-        }
-    return -ENOENT;
-}
-
-void host_probe_take(const char *root, struct host_probe *probe)
+void host_probe_take(struct host_probe *probe)
 {
     struct rlimit files;
-    struct perf_event_attr user = {.type = PERF_TYPE_HARDWARE,
-                                   .config = PERF_COUNT_HW_INSTRUCTIONS,
-                                   .exclude_kernel = 1,
-                                   .exclude_hv = 1};
-    struct perf_event_attr kernel = user;
-    struct perf_event_attr switches = {.type = PERF_TYPE_SOFTWARE,
-                                       .config = PERF_COUNT_SW_CONTEXT_SWITCHES};
-    kernel.exclude_kernel = 0;
-    kernel.exclude_user = 1;
     *probe = (struct host_probe){.files_known = getrlimit(RLIMIT_NOFILE, &files) == 0};
     if (probe->files_known) {
         probe->files_soft = files.rlim_cur;
@@ -70,10 +36,9 @@ void host_probe_take(const char *root, struct host_probe *probe)
     }
     probe->uring = try_uring(0);
     probe->uring_modes = try_uring(IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN) == 0;
-    probe->count_user = try_counter(&user);
-    probe->count_kernel = try_counter(&kernel);
-    probe->count_switches = try_counter(&switches);
-    probe->count_calls = try_calls(root);
+    for (int i = 0; i < HOST_PERF_COUNTERS; i++)
+        probe->counted[i] = host_perf_probe((enum host_perf_counter)i, probe->uncounted_why[i],
+                                            sizeof probe->uncounted_why[i]);
 }
 
 /* ---- files, ports and queues */
@@ -224,13 +189,31 @@ static void examine_uring(struct scene *scene)
                           "io_uring_setup, _enter and _register");
 }
 
-static void say_counter(struct host_finding *f, const char *what, int status)
+static void say_counters(struct host_finding *f, const struct host_probe *p, bool counted)
 {
-    const char *why = status == 0                             ? "yes"
-                      : status == -ENOENT                     ? "not on this CPU"
-                      : status == -EACCES || status == -EPERM ? "not allowed"
-                                                              : strerror(-status);
-    finding_add(f, "%s%s: %s", f->found[0] != '\0' ? ", " : "", what, why);
+    bool any = false;
+    finding_add(f, "%scounted: ", counted ? "" : "; not ");
+    for (int i = 0; i < HOST_PERF_COUNTERS; i++) {
+        if (p->counted[i] != counted)
+            continue;
+        finding_add(f, "%s%s", any ? ", " : "", host_perf_name((enum host_perf_counter)i));
+        any = true;
+    }
+    if (!any)
+        finding_add(f, "none");
+}
+
+/* What is in the way of each counter names its remedy; each is told once. */
+static void tell_ways(struct host_finding *f, const struct host_probe *p)
+{
+    char all[sizeof f->remedy] = "";
+    for (int i = 0; i < HOST_PERF_COUNTERS; i++) {
+        size_t used = strlen(all);
+        if (!p->counted[i] && strstr(all, p->uncounted_why[i]) == NULL)
+            snprintf(all + used, sizeof all - used, "%s%s", used > 0 ? "; " : "",
+                     p->uncounted_why[i]);
+    }
+    finding_remedy(f, "%s", all);
 }
 
 static void examine_counters(struct scene *scene)
@@ -239,28 +222,12 @@ static void examine_counters(struct scene *scene)
         scene, "counters",
         "What can't be counted is absent from the table: instructions, cycles, switches, system "
         "calls per request. `showdown cost` needs none of them.");
-    const struct host_probe *p = scene->probe;
     long long paranoid;
-    say_counter(f, "instructions in user mode", p->count_user);
-    say_counter(f, "in the kernel", p->count_kernel);
-    say_counter(f, "switches", p->count_switches);
-    if (p->count_calls == -ENOENT)
-        finding_add(f, ", system calls: no tracefs");
-    else
-        say_counter(f, "system calls", p->count_calls);
-    bool set = scene_number(scene, &paranoid, "/proc/sys/kernel/perf_event_paranoid");
-    if (set)
+    say_counters(f, scene->probe, true);
+    say_counters(f, scene->probe, false);
+    if (scene_number(scene, &paranoid, "/proc/sys/kernel/perf_event_paranoid"))
         finding_add(f, "; perf_event_paranoid %lld", paranoid);
-    bool refused = p->count_user == -EACCES || p->count_kernel == -EACCES ||
-                   p->count_switches == -EACCES || p->count_calls == -EACCES ||
-                   p->count_user == -EPERM;
-    if (refused && set && paranoid > -1)
-        finding_remedy(f, "sudo sysctl kernel.perf_event_paranoid=-1 (in a container also "
-                          "--cap-add PERFMON)");
-    else if (p->count_calls == -ENOENT)
-        finding_remedy(f, "sudo mount -t tracefs tracefs /sys/kernel/tracing");
-    else if (p->count_user == -ENOENT)
-        finding_remedy(f, "a virtual machine needs a virtual PMU from its host");
+    tell_ways(f, scene->probe);
 }
 
 void doctor_of_limits(struct scene *scene)

@@ -120,6 +120,22 @@ static void describe_cpu_model(json_t *machine)
     fclose(file);
 }
 
+/* Which CPUs may be used, as the kernel writes lists: "0-3,8". */
+static void describe_cpu_list(json_t *machine)
+{
+    const char *key = "\nCpus_allowed_list:";
+    char text[8192];
+    if (host_file_read("/proc/self/status", text, sizeof text) <= 0)
+        return;
+    char *at = strstr(text, key);
+    if (at == NULL)
+        return;
+    at += strlen(key);
+    at += strspn(at, " \t");
+    at[strcspn(at, "\n")] = '\0';
+    put_string(machine, "cpu_list", at);
+}
+
 static void describe_cpus(json_t *machine)
 {
     describe_cpu_model(machine);
@@ -129,6 +145,7 @@ static void describe_cpus(json_t *machine)
     cpu_set_t set;
     if (sched_getaffinity(0, sizeof set, &set) == 0)
         put_number(machine, "cpus_allowed", (uint64_t)CPU_COUNT(&set));
+    describe_cpu_list(machine);
     put_line_of(machine, "governor", CPU_FOLDER "cpu0/cpufreq/scaling_governor");
     put_line_of(machine, "driver", CPU_FOLDER "cpu0/cpufreq/scaling_driver");
     if (!put_flag_of(machine, "turbo", CPU_FOLDER "intel_pstate/no_turbo", false))
@@ -166,6 +183,25 @@ static void describe_container(json_t *machine)
         put_string(machine, "container", "podman");
     else if (getenv("container") != NULL)
         put_string(machine, "container", "unknown kind");
+    const char *image = getenv("SHOWDOWN_IMAGE");
+    if (image != NULL && image[0] != '\0')
+        put_string(machine, "image", image);
+}
+
+/* Modes of prctl(PR_GET_SECCOMP), from /proc/self/status (proc(5)). What the filter lets through
+ * can't be read; who starts the container says which profile it is. */
+static void describe_seccomp(json_t *machine)
+{
+    static const char *const modes[] = {"none", "strict", "filter"};
+    char text[8192];
+    uint64_t mode;
+    if (host_file_read("/proc/self/status", text, sizeof text) <= 0 ||
+        !host_file_number(text, "Seccomp", &mode) || mode >= sizeof modes / sizeof modes[0])
+        return;
+    put_string(machine, "seccomp", modes[mode]);
+    const char *profile = getenv("SHOWDOWN_SECCOMP");
+    if (mode != 0 && profile != NULL && profile[0] != '\0')
+        put_string(machine, "seccomp_profile", profile);
 }
 
 static void describe_memory(json_t *machine)
@@ -207,6 +243,7 @@ json_t *host_machine_describe(void)
     put_line_of(machine, "clocksource",
                 "/sys/devices/system/clocksource/clocksource0/current_clocksource");
     describe_container(machine);
+    describe_seccomp(machine);
     describe_mitigations(machine);
     describe_limits(machine);
     return machine;

@@ -12,6 +12,10 @@
  *   clocksource, governor, driver     strings from /sys (cpufreq of CPU 0)
  *   turbo, smt, hypervisor            booleans
  *   container                         "docker", "podman", … or "unknown kind"; absent outside one
+ *   image                             SHOWDOWN_IMAGE of the environment: the image's digest
+ *   cpu_list                          the CPUs allowed, such as "0-3,8"
+ *   seccomp                           "none", "strict" or "filter"
+ *   seccomp_profile                   SHOWDOWN_SECCOMP of the environment: the filter's name
  *   mitigations                       object, file of /sys/devices/system/cpu/vulnerabilities: text
  *   file_limit, file_limit_hard, somaxconn, tcp_max_syn_backlog, load_1min    numbers
  *   port_range                        [low, high] of net.ipv4.ip_local_port_range

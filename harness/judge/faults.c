@@ -459,6 +459,7 @@ static bool ends_well(struct fault_context *c, const char *with)
     struct server_stop stop;
     server_stop(c->server, &stop);
     c->server = NULL;
+    c->late = stop.ignored_term;
     if (stop.ignored_term)
         return wrong(c, "with %s: lived on for 2 s after SIGTERM", with);
     if (stop.left_children)

@@ -19,6 +19,7 @@ struct fault_context {
     struct server *server; /* NULL: not ours, or ended by the case */
     uint64_t seed;
     char problem[768]; /* where it fell short */
+    bool late;         /* because 2 s were too few to end in */
 };
 
 struct fault {

@@ -64,6 +64,7 @@ struct trial {
     struct slice *slice; /* scratch */
     uint64_t began_ns;
     uint64_t least_boot_ns; /* what a boot of one block took, the last time */
+    unsigned first_boot;    /* of this call; others before it where a run goes on */
     unsigned boot;
     unsigned block;
     struct sure sure; /* after the last boot */
@@ -619,6 +620,9 @@ static const char *why_to_end(struct trial *trial)
         return "precision";
     if (trial->boot >= trial->plan->boots)
         return wants_precision ? "budget" : "boots";
+    if (trial->options->stop_after > 0 &&
+        trial->boot - trial->first_boot >= trial->options->stop_after)
+        return "boots";
     if (wants_precision && trial->boot > 0 &&
         spent_ns + trial->least_boot_ns > trial->plan->budget_ns)
         return "budget";
@@ -708,6 +712,7 @@ int trial_run(const struct trial_options *options, struct record *record, struct
     const char *ended_by = NULL;
     gather(&trial);
     trial.boot = read_back(&trial);
+    trial.first_boot = trial.boot;
     uint64_t spent_ns = options->plan.budget_ns * trial.boot / options->plan.boots;
     trial.began_ns = clock_now_ns() - spent_ns;
     int status = judge_all(&trial, err);

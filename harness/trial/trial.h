@@ -37,6 +37,7 @@ struct trial_options {
     bool gate_only;                /* only those cases, and no score of the others */
     const volatile sig_atomic_t *stop; /* set by a signal: stop soon, and keep what there is */
     /* Called one at a time, while judging from other threads than trial_run's. */
+    unsigned stop_after; /* boots to run now, the rest is for another day; 0: all */
     void (*progress)(void *context, const struct trial_progress *progress);
     void *context;
 };
@@ -50,10 +51,10 @@ json_t *trial_describe(const struct trial_options *options, int argc, char **arg
  * boots it had in *boots. */
 bool trial_is_complete(const struct plan *plan, const struct record_data *data, unsigned *boots);
 
-/* Runs until the plan is done or *stop is set. `data` holds run.json's object and the lines so far
- * (none, or those of a run to go on with); new lines are appended to both. No server lives when it
- * returns. -ENOSPC and the like when the record can't be written: what was measured before it is in
- * `data`. */
+/* Runs until the plan is done, `stop_after` boots are, or *stop is set. `data` holds run.json's
+ * object and the lines so far (none, or those of a run to go on with); new lines are appended to
+ * both. No server lives when it returns. -ENOSPC and the like when the record can't be written:
+ * what was measured before it is in `data`. */
 int trial_run(const struct trial_options *options, struct record *record, struct record_data *data,
               struct err *err);
 

@@ -173,4 +173,21 @@ show run -c 4 $brief --quick --boots 1 --budget 2s
 exits "run: waived, exit status 0" 0
 has "the table marks a waiver" "$tmp/out" ' yes .* 2/3\* '
 has "the table says why" "$tmp/out" '^\* yes falls short of E02 by waiver: bug 7$'
+
+# What did not end in time is tried once more, since the machine may have kept it: a server that hears
+# SIGTERM from its third start on, and one that never does.
+cp "$repository/tests/contract/H15.md" "$root/tests/contract/"
+entry once plain
+cat >"$root/servers/once/once.sh" <<END
+echo start >>"$tmp/starts"
+if [ "\$(wc -l <"$tmp/starts")" -lt 2 ]; then exec "$stub" ignore-term "\$@"; fi
+exec "$stub" plain "\$@"
+END
+sed -i 's|^run = .*|run = sh {dir}/once.sh --port {port}|' "$root/servers/once/entry.conf"
+entry never ignore-term
+show check once --case H15 --format tap
+exits "late once: passes" 0
+has "late once: the first try is told" "$tmp/out" "passed at the second try; at the first, .*lived on for 2 s"
+show check never --case H15 --format tap
+exits "late twice: fails" 1
 nothing_left "nothing is left behind"

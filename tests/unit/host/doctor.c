@@ -26,8 +26,11 @@ static char root[64];
 static struct host_doctor doctor;
 static const struct host_cpu_plan two = {
     .server = 1, .hammer = {0}, .hammer_count = 1, .allowed_count = 2};
-static const struct host_probe good = {
-    .files_known = true, .files_soft = 1024, .files_hard = 1048576, .uring_modes = true};
+static const struct host_probe good = {.files_known = true,
+                                       .files_soft = 1024,
+                                       .files_hard = 1048576,
+                                       .uring_modes = true,
+                                       .counted = {true, true, true, true, true, true}};
 
 static int make_root(void **state)
 {
@@ -105,7 +108,7 @@ static void an_empty_tree_leaves_all_unknown(void **state)
         "machine",    "smt",    "governor", "turbo",     "power",    "clock", "mitigations",
         "load",       "others", "steal",    "container", "seccomp",  "quota", "swap",
         "huge pages", "ports",  "tcp",      "somaxconn", "conntrack"};
-    const struct host_probe nothing = {.uring = -ENOSYS, .count_calls = -ENOENT};
+    const struct host_probe nothing = {.uring = -ENOSYS};
     examine(&two, &nothing);
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
         is_unknown(keys[i]);
@@ -346,21 +349,27 @@ static void io_uring_and_counters_by_trying(void **state)
     struct host_probe probe = good;
     examine(&two, &probe);
     has("io_uring", "allowed, with", false);
-    has("counters", "instructions in user mode: yes, in the kernel: yes", false);
+    has("counters", "counted: syscalls, switches, instructions_user", false);
+    has("counters", "; not counted: none", false);
+    assert_string_equal(find("counters")->remedy, "");
     plant("/proc/sys/kernel/io_uring_disabled", "2\n");
     plant("/proc/sys/kernel/perf_event_paranoid", "2\n");
     probe.uring = -EPERM;
-    probe.count_user = -ENOENT;
-    probe.count_kernel = -EACCES;
-    probe.count_calls = -ENOENT;
+    for (int i = HOST_PERF_INSTRUCTIONS_USER; i < HOST_PERF_COUNTERS; i++) {
+        probe.counted[i] = false;
+        strcpy(probe.uncounted_why[i], "the CPU has none");
+    }
+    probe.counted[HOST_PERF_SYSCALLS] = false;
+    strcpy(probe.uncounted_why[HOST_PERF_SYSCALLS], "tracefs is not there: mount it");
     examine(&two, &probe);
     has("io_uring", "refused: Operation not permitted; kernel.io_uring_disabled 2", false);
     assert_string_equal(find("io_uring")->remedy, "sudo sysctl kernel.io_uring_disabled=0");
     has("counters",
-        "user mode: not on this CPU, in the kernel: not allowed, switches: yes, system "
-        "calls: no tracefs; perf_event_paranoid 2",
+        "counted: switches; not counted: syscalls, instructions_user, instructions_kernel, "
+        "cycles_user, cycles_kernel; perf_event_paranoid 2",
         false);
-    assert_non_null(strstr(find("counters")->remedy, "perf_event_paranoid=-1"));
+    assert_string_equal(find("counters")->remedy,
+                        "tracefs is not there: mount it; the CPU has none");
 }
 
 static void what_files_hold_can_not_break_the_line(void **state)
