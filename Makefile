@@ -158,7 +158,9 @@ $(BUILD)/calibrate/%: tests/calibrate/%.c $(BUILD)/libharness.a Makefile
 ##                    machine (CALIBRATE_SECONDS=480; docs/METHOD.md, Calibration)
 CALIBRATE_SECONDS ?=
 .PHONY: calibrate
-calibrate: harness entry-libev $(stub_programs) $(BUILD)/calibrate/resample
+calibrate:
+	@scripts/setup test
+	@$(MAKE) --no-print-directory -s -j$$(nproc) harness $(stub_programs) $(BUILD)/calibrate/resample
 	@BUILD=$(BUILD) CALIBRATE_SECONDS=$(CALIBRATE_SECONDS) tests/calibrate/calibrate.sh
 
 ## make cost          instructions and system calls a request, counted with valgrind, which it installs

@@ -54,11 +54,14 @@ measure() { # FLAG...
     show run "$@" --seed 7 --format json --results "$records"
 }
 
-# The report holds what the condition asks for; what was found is a string that jq makes of it.
+# The report holds what the condition asks for; what was found is a string that jq makes of it, and
+# of $told, the line of the table's foot on what is unsteady.
 judged() { # TITLE PLANTED CONDITION FOUND
-    local failed_it=1 found
+    local failed_it=1 found told
     jq -e "$3" "$tmp/out" >/dev/null 2>&1 && failed_it=0
-    found=$(jq -r "def percent: if . == null then \"?\" else . * 1000 | round / 10 | tostring + \"%\" end;
+    told=$("$showdown" --root "$root" report "$(latest)" 2>/dev/null | sed -n 's/^unsteady: //p')
+    found=$(jq -r --arg told "$told" "
+        def percent: if . == null then \"?\" else . * 1000 | round / 10 | tostring + \"%\" end;
         def figure: if . == null then \"?\" else . * 1e4 | round / 1e4 | tostring end; $4" "$tmp/out" 2>&1)
     [ -s "$tmp/out" ] || found=$(tail -c 500 "$tmp/err")
     result "$failed_it" "$1" "$2" "$found" "$(latest)"
@@ -71,7 +74,8 @@ checkout same 0
 jq -rn --arg commit "$(git describe --always --dirty 2>/dev/null)" --arg at "$(date -u +%FT%TZ)" \
     --arg cpu "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1)" \
     --arg kernel "$(uname -r)" --arg cores "$(nproc)" \
-    '"calibrate: \($cores) x \($cpu), Linux \($kernel), showdown \($commit), \($at)\n"'
+    '"calibrate: \($cores) x \($cpu), Linux \($kernel), showdown \($commit), \($at)"'
+printf 'measuring for %s s and a little more; the first line comes after half of it\n\n' "$seconds"
 
 calibrate_spin 3 "$(part 40)"
 checkout slower "$SPIN"
@@ -96,7 +100,6 @@ entry other plain
 if [ "$(nproc)" = 1 ]; then
     result 1 "(4) neighbours" "nothing" "one CPU only: a hog leaves no core to itself" none
 else
-    compare plain same 14 "$(part 2)" --boots 2
     for place in server hammer; do
         cpu=$(jq .plan.server_cpu "$(latest)/run.json")
         [ $place = hammer ] && cpu=$(jq '.plan.hammer_cpus[0]' "$(latest)/run.json")
@@ -119,7 +122,7 @@ fi
 measure plain other --twin none --boots 2 --budget "$(part 6)" --slice 200ms --hammer-burn 50us
 judged "(5) hammer" "the load generator spins 50 us before each request" \
     'all(.entries[]; (.verdicts | index("hammer")) and .server_busy < 0.9) and (any(.pairs[]; .outranks) | not)' \
-    '.entries | map("\(.name): \(.verdict), server busy \(.server_busy | percent), load generator "
+    '.entries | map("\(.name): \(.verdicts | join(" and ")), server busy \(.server_busy | percent), load generator "
     + "\(.hammer_busy | percent)") | join("; ")'
 
 entry wrong wrong-body-after 30000
@@ -134,15 +137,14 @@ measure ages plain other third --twin none --boots 1 --budget "$(part 10)" --sli
 judged "(6) trend" "a server slower by 20 us a request for each second of its age, beside three plain ones" \
     '(.entries | map({(.name): .verdicts}) | add) as $v | ($v.ages | index("unsteady")) and
     ($v.plain + $v.other + $v.third | index("unsteady") | not)' \
-    '.entries | map("\(.name): \(.verdict), second half \(.drift_change | percent), p "
-    + "\(.drift_p | figure)") | join("; ")'
+    '(.entries | map("\(.name): \(.verdicts | join(" and "))") | join("; ")) + "; " + $told'
 
 entry warms warms 500
 measure warms plain other third --twin none --boots 1 --budget "$(part 10)" --slice 50ms
 judged "(6) warm-up" "500 us a request over the age in seconds: never warm, beside three plain ones" \
     '(.entries | map({(.name): .verdicts}) | add) as $v | ($v.warms | index("unsteady")) and
     ($v.plain + $v.other + $v.third | index("unsteady") | not)' \
-    '.entries | map("\(.name): \(.verdict), second half \(.drift_change | percent)") | join("; ")'
+    '(.entries | map("\(.name): \(.verdicts | join(" and "))") | join("; ")) + "; " + $told'
 
 printf '\ncalibrate: %s of %s pass, in %s s; records in %s\n' "$passed" "$((passed + failed))" \
     "$(($(date +%s) - began))" "${records#"$repository/"}"
