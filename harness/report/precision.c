@@ -26,7 +26,7 @@ static void name_time(double seconds, char *words, size_t bytes)
     else if (seconds < 6000)
         snprintf(words, bytes, "%.0f min", ceil(seconds / 60));
     else
-        snprintf(words, bytes, "%.2g h", seconds / 3600);
+        snprintf(words, bytes, "%.*f h", seconds < 36000 ? 1 : 0, seconds / 3600);
 }
 
 static void name_ending(const char *by, char *words, size_t bytes, double boots)

@@ -8,7 +8,7 @@ entry late delay 5
 record() { ls -d "$root"/results/2*-* | tail -1; }
 
 # A precision that any machine reaches at the first look.
-show run plain late -c 4 --precision 50% --budget 60s --slice 20ms --seed 7
+show run plain late -c 4 --precision 50% --twin none --budget 60s --slice 20ms --seed 7
 exits "reached: exit status" 0
 has "reached: the table says so" "$tmp/out" \
     "^Precision: reached after 1[2-9] boots and [0-9]+ s: every interval is within \+-50%, the widest \+-[0-9.]+% \((plain|late)\)\.$"
@@ -25,14 +25,14 @@ has "reached and taken up: nothing to do" "$tmp/err" "complete with its $boots b
 rm -rf "$root/results"
 
 # One that no machine reaches.
-show run plain late -c 4 --precision 0.1% --budget 9s --slice 20ms --seed 7
+show run plain late -c 4 --precision 0.1% --twin none --budget 9s --slice 20ms --seed 7
 exits "not reached: exit status" 0
 has "not reached: the table says how long more" "$tmp/out" \
     "^Precision: the budget ended first, after [0-9]+ boots: the widest interval is \+-[0-9.]+% \((plain|late)\), \+-0.1% was wanted\. About [0-9.]+ (s|min|h) more would be needed\.$"
 rm -rf "$root/results"
 
 # Interrupted: the run that goes on keeps looking.
-"$showdown" --root "$root" --build "$tmp/build" run plain late -c 4 --precision 50% --budget 60s --slice 20ms \
+"$showdown" --root "$root" --build "$tmp/build" run plain late -c 4 --precision 50% --twin none --budget 60s --slice 20ms \
     --seed 7 >"$tmp/out" 2>"$tmp/err" </dev/null &
 pid=$!
 for i in $(seq 400); do
