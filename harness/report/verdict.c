@@ -208,6 +208,7 @@ static bool holds(const struct row *row, enum verdict verdict)
     const struct evidence *e = &row->evidence;
     enum taking worst;
     bool hammer_full = known(row->hammer_busy) + known(e->hammer_waited) >= VERDICT_HAMMER_FULL;
+    bool server_spent = known(row->server_busy) >= VERDICT_SERVER_SPENT;
     bool server_full = known(row->server_busy) + known(e->server_waited) >= VERDICT_SERVER_FULL;
     switch (verdict) {
     case VERDICT_ERRORS:
@@ -217,9 +218,9 @@ static bool holds(const struct row *row, enum verdict verdict)
     case VERDICT_UNSTEADY:
         return e->boots_cold > 0 || drifted(row);
     case VERDICT_HAMMER:
-        return hammer_full;
+        return hammer_full && !server_spent;
     case VERDICT_SERVER:
-        return server_full && !hammer_full;
+        return server_full && (!hammer_full || server_spent);
     case VERDICT_WAITING:
         return !isnan(row->server_busy) && !server_full && !hammer_full;
     case VERDICTS:

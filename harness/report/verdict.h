@@ -28,6 +28,9 @@ enum verdict {                     /* in order of precedence */
 /* A core is full from here on, time lost to others included. */
 #define VERDICT_SERVER_FULL 0.90
 #define VERDICT_HAMMER_FULL 0.95
+/* A server that used so much of its core itself has too little left for a faster load generator to
+ * matter, however full that one was. */
+#define VERDICT_SERVER_SPENT 0.95
 /* A change of the rate that counts, and how rarely chance may name any row of a run. */
 #define VERDICT_CHANGE 0.02
 #define VERDICT_CHANCE 0.05

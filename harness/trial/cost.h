@@ -1,14 +1,18 @@
 /* What a request costs the server, counted and not timed: system calls, context switches,
  * instructions and cycles (host/perf.h). Counting slows what it counts, so it has a window of its
- * own, once a boot, after the warm-up and before the first block; the rate in it is in no figure.
+ * own, in the first boots, after the warm-up and before the first block; the rate in it is in no
+ * figure.
  */
 #ifndef TRIAL_COST_H
 #define TRIAL_COST_H
 
 #include "trial/slice.h"
 
-/* A fifth of a slice, and settling as long as a slice does: a third of a slice's whole time, once a
- * boot. With the defaults, 64 connections and 7 blocks or more a boot, under 4% of the budget. */
+/* Boots in which is counted: what a request costs in calls differs little from boot to boot, and
+ * the kernel takes about 0.2 s to take a counter of system calls away again. */
+#define COST_BOOTS 2
+
+/* A fifth of a slice, and settling as long as a slice does. */
 uint64_t cost_window_ns(const struct plan *plan);
 
 /* Counts `target` for one window. *counts becomes a new JSON object (valid, window_ns, and what can
