@@ -417,7 +417,6 @@ void verdict_explain(FILE *out, const struct summary *summary)
             "waits.\n  Raise -c; if that changes nothing, look for a delay or a lock in it.\n",
             out);
     if (say_rows(out, summary, VERDICT_SERVER, NULL))
-        fputs("  The server's core was full and the load generator had room, as it should be.\n",
-              out);
+        fputs("  The server's core was full, as it should be.\n", out);
     say_little(out, summary);
 }

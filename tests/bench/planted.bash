@@ -45,13 +45,21 @@ compare() { # OLD NEW SEED BUDGET [FLAG...]: JSON in $tmp/compared, exit status 
 compared() { jq -r ".entries[0].$1" "$tmp/compared"; }
 
 # Sets SPIN to the turns that cost $1 per cent of the requests a second. A large spin is planted first
-# and compared, in the same machine minute: 1000 turns are about 1 us, a sixth of a request. The ratio
-# r gives (1/r - 1)/1000 of a request a turn, and 3% less is 1/0.97 - 1 of a request. Both scale with
-# the clock, so the share holds when the clock moves. Needs the checkout `plain`.
+# and compared, in the same machine minute: 1000 turns are about 1 us, a sixth of a request. A small one
+# costs less than its share of it, since a server that is not quite full spins in time it would have
+# waited. So a second one is compared, of twice the turns that the first makes of the wish, and the wish
+# lies on the line through both, in the time a request. Needs the checkout `plain`.
 calibrate_spin() { # PERCENT BUDGET
+    local large small turns
     checkout coarse 1000
     compare plain coarse 1 "$2"
-    SPIN=$(jq -r --argjson share "$1" \
-        '.entries[0] | (1 / (1 - $share / 100) - 1) / ((1 / .ratio - 1) / 1000) | round' \
-        "$tmp/compared")
+    large=$(compared ratio)
+    turns=$(jq -rn --argjson share "$1" --argjson r "$large" \
+        '2 * (1 / (1 - $share / 100) - 1) / ((1 / $r - 1) / 1000) | round')
+    checkout fine "$turns"
+    compare plain fine 2 "$2"
+    small=$(compared ratio)
+    SPIN=$(jq -rn --argjson share "$1" --argjson l "$large" --argjson s "$small" --argjson turns "$turns" \
+        '((1 / $l - 1 / $s) / (1000 - $turns)) as $slope |
+        $turns - (1 / $s - 1 / (1 - $share / 100)) / $slope | round | if . < 1 then 1 else . end')
 }
