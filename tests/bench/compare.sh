@@ -18,7 +18,7 @@ checkout plain 0
 checkout same 0
 if [ -z "${SPIN:-}" ]; then
     calibrate_spin "$slower" "${CALIBRATE:-60s}"
-    printf 'calibrated: 1000 turns a request: req/s %.4f (%.4f..%.4f), CPU %.2f -> %.2f us a request\n' \
+    printf 'calibrated near %s%%: req/s %.4f (%.4f..%.4f), CPU %.2f -> %.2f us a request\n' "$slower" \
         "$(compared ratio)" "$(compared ratio_low)" "$(compared ratio_high)" "$(compared cpu_us_per_req_a)" \
         "$(compared cpu_us_per_req_b)"
 fi
