@@ -1,5 +1,6 @@
 #include "entry/conf.h"
 
+#include "base/file.h"
 #include "base/mem.h"
 
 #include <ctype.h>
@@ -344,29 +345,16 @@ static int check_all(struct reader *reader, const char *folder)
     return status;
 }
 
-static int read_file(struct reader *reader, const char *path, char *text)
+static int read_file(struct reader *reader, const char *path, char **text)
 {
-    struct stat about = {0};
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO would wait for a writer */
-    bool regular =
-        fd < 0 || (fstat(fd, &about) == 0 && (S_ISREG(about.st_mode) || S_ISDIR(about.st_mode)));
-    ssize_t got = fd >= 0 && regular ? read(fd, text, CONF_MAX_BYTES) : -1;
-    int code = errno;
-    if (fd >= 0)
-        close(fd);
-    if (!regular)
-        return err_set(reader->err, EINVAL,
-                       "%s: not a regular file; a manifest is a text of key = value lines",
-                       reader->file);
-    if (got < 0)
-        return err_set(reader->err, code, "%s: %s", reader->file, strerror(code));
-    text[got] = '\0';
-    if (got == CONF_MAX_BYTES)
-        return err_set(reader->err, EINVAL, "%s: larger than %d bytes", reader->file,
-                       CONF_MAX_BYTES - 1);
-    for (ssize_t i = 0; i < got; i++) {
-        reader->line += text[i] == '\n';
-        if (text[i] == '\0') {
+    size_t size;
+    int status = file_read(path, reader->file, "a manifest is a text of key = value lines",
+                           CONF_MAX_BYTES - 1, text, &size, reader->err);
+    if (status != 0)
+        return status;
+    for (size_t i = 0; i < size; i++) {
+        reader->line += (*text)[i] == '\n';
+        if ((*text)[i] == '\0') {
             reader->line++;
             return REFUSE(reader, "%s", "a NUL byte; this is no text");
         }
@@ -381,8 +369,8 @@ int entry_conf_read(const char *root, const char *name, struct entry *entry, str
     *entry = (struct entry){.folder = mem_format("%s/servers/%s", root, name)};
     snprintf(reader.file, sizeof reader.file, "servers/%.255s/entry.conf", name);
     char *path = mem_format("%s/entry.conf", entry->folder);
-    char *text = mem_alloc(CONF_MAX_BYTES + 1, 1);
-    int status = read_file(&reader, path, text);
+    char *text = NULL;
+    int status = read_file(&reader, path, &text);
     if (status == 0)
         status = read_lines(&reader, text);
     if (status == 0)

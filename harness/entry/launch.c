@@ -1,5 +1,6 @@
 #include "entry/launch.h"
 
+#include "base/file.h"
 #include "base/mem.h"
 #include "entry/scratch.h"
 
@@ -9,21 +10,6 @@
 #include <string.h>
 
 enum { CONFIG_MAX_BYTES = 1 << 20 };
-
-static int read_config(const char *path, char **text, struct err *err)
-{
-    FILE *file = fopen(path, "re");
-    if (file == NULL)
-        return err_set(err, errno, "cannot read %s: %s", path, strerror(errno));
-    *text = mem_alloc(CONFIG_MAX_BYTES + 1, 1);
-    size_t got = fread(*text, 1, CONFIG_MAX_BYTES + 1, file);
-    int code = ferror(file) ? EIO : got > CONFIG_MAX_BYTES ? EFBIG : 0;
-    fclose(file);
-    if (code == 0)
-        return 0;
-    free(*text);
-    return err_set(err, code, "cannot read %s: %s", path, strerror(code));
-}
 
 static int write_config(const char *path, const char *text, struct err *err)
 {
@@ -39,9 +25,10 @@ static int write_config(const char *path, const char *text, struct err *err)
 
 static int make_config(const struct entry *entry, const struct entry_fill *fill, struct err *err)
 {
-    char *template = NULL;
+    char *template;
     char *path = mem_format("%s/%s", entry->folder, entry->config);
-    int status = read_config(path, &template, err);
+    int status =
+        file_read(path, path, "config names a text", CONFIG_MAX_BYTES, &template, NULL, err);
     free(path);
     if (status != 0)
         return status;

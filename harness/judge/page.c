@@ -1,5 +1,6 @@
 #include "judge/page.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/mem.h"
 #include "judge/faults.h"
 
@@ -639,24 +640,6 @@ void page_free(struct page *page)
 
 /* ---- the folder */
 
-static char *read_file(const char *path, struct err *err)
-{
-    FILE *file = fopen(path, "re");
-    if (file == NULL) {
-        err_set(err, errno, "%s: %s", path, strerror(errno));
-        return NULL;
-    }
-    char *text = mem_alloc(PAGE_MAX_BYTES + 1, 1);
-    size_t size = fread(text, 1, PAGE_MAX_BYTES, file);
-    if (ferror(file) || size == PAGE_MAX_BYTES || strlen(text) != size) {
-        err_set(err, EINVAL, "%s: can't be read, is too large or holds NUL bytes", path);
-        free(text);
-        text = NULL;
-    }
-    fclose(file);
-    return text;
-}
-
 static int is_page(const struct dirent *entry)
 {
     size_t size = strlen(entry->d_name);
@@ -667,9 +650,13 @@ static int is_page(const struct dirent *entry)
 static int read_one(const char *folder, const char *name, struct page_list *list, struct err *err)
 {
     char *path = mem_format("%s/%s", folder, name);
-    char *text = read_file(path, err);
-    int status = text == NULL ? -EINVAL : 0;
+    char *text = NULL;
+    size_t size;
     struct page page;
+    int status =
+        file_read(path, path, "a page is a text (judge/page.h)", PAGE_MAX_BYTES, &text, &size, err);
+    if (status == 0 && strlen(text) != size)
+        status = err_set(err, EINVAL, "%s: holds a NUL byte; this is no text", path);
     if (status == 0)
         status = page_read(path, text, &page, err);
     if (status == 0) {

@@ -1,4 +1,5 @@
 #include "record/record.h"
+#include "base/file.h"
 #include "base/mem.h"
 
 #include <errno.h>
@@ -244,15 +245,40 @@ void record_close(struct record *record)
     free(record);
 }
 
+/* NULL after an error, -errno in *status. */
+static FILE *open_text(const char *path, int *status, struct err *err)
+{
+    int fd = file_open(path, path, "a record is run.json and slices.jsonl", err);
+    FILE *file = fd >= 0 ? fdopen(fd, "r") : NULL;
+    *status = fd < 0 ? fd : 0;
+    if (fd >= 0 && file == NULL) {
+        *status = fail(err, errno, "read", path);
+        close(fd);
+    }
+    return file;
+}
+
+static int read_run(const char *path, json_t **run, struct err *err)
+{
+    json_error_t why;
+    int status;
+    FILE *file = open_text(path, &status, err);
+    if (file == NULL)
+        return status;
+    *run = json_loadf(file, 0, &why);
+    fclose(file);
+    return *run != NULL ? 0 : err_set(err, EINVAL, "%s:%d: %s", path, why.line, why.text);
+}
+
 static int read_lines(const char *path, json_t *lines, struct err *err)
 {
-    FILE *file = fopen(path, "re");
+    int status;
+    FILE *file = open_text(path, &status, err);
     if (file == NULL)
-        return fail(err, errno, "read", path);
+        return status;
     char *text = NULL;
     size_t capacity = 0;
     ssize_t size;
-    int status = 0;
     for (unsigned number = 1; (size = getline(&text, &capacity, file)) > 0; number++) {
         if (text[size - 1] != '\n')
             break; /* torn by a crash: what came before it is whole */
@@ -277,18 +303,14 @@ int record_read(const char *folder, struct record_data *data, struct err *err)
 {
     char *run_path = mem_format("%s/run.json", folder);
     char *lines_path = mem_format("%s/slices.jsonl", folder);
-    json_error_t why;
-    int status = 0;
     data->lines = json_array();
     data->run = NULL;
-    if (access(run_path, R_OK) != 0)
-        status = fail(err, errno, "read", run_path);
-    else if ((data->run = json_load_file(run_path, 0, &why)) == NULL)
-        status = err_set(err, EINVAL, "%s:%d: %s", run_path, why.line, why.text);
-    else if (json_integer_value(json_object_get(data->run, "schema")) != RECORD_SCHEMA)
+    int status = access(run_path, R_OK) != 0 ? fail(err, errno, "read", run_path)
+                                             : read_run(run_path, &data->run, err);
+    if (status == 0 && json_integer_value(json_object_get(data->run, "schema")) != RECORD_SCHEMA)
         status = err_set(err, EINVAL, "%s is not a record of schema %d, which this program reads",
                          run_path, RECORD_SCHEMA);
-    else
+    if (status == 0)
         status = read_lines(lines_path, data->lines, err);
     if (status != 0)
         record_data_free(data);

@@ -1,5 +1,6 @@
 #include "trial/vet.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/mem.h"
 #include "entry/launch.h"
 #include "host/usage.h"
@@ -101,18 +102,14 @@ static void vet_version(struct vetting *v)
     free(version);
 }
 
+/* Of the entry's folder; NULL if it can't be read. */
 static char *read_text(const char *folder, const char *name)
 {
+    char *text = NULL;
     char *path = mem_format("%s/%s", folder, name);
-    FILE *file = fopen(path, "re");
+    int status = file_read(path, name, "it is a text", 1 << 20, &text, NULL, NULL);
     free(path);
-    if (file == NULL)
-        return NULL;
-    char *text = mem_alloc(1 << 16, 1);
-    size_t got = fread(text, 1, (1 << 16) - 1, file);
-    text[got] = '\0';
-    fclose(file);
-    return text;
+    return status == 0 ? text : NULL;
 }
 
 static void vet_readme(struct vetting *v)

@@ -140,4 +140,23 @@ echo 'needs = no-such-program' >>"$root/servers/unready/entry.conf"
 show run $brief
 exits "no entry ready: exit status" 1
 has "no entry ready: the message" "$tmp/err" "ready|can run"
+
+# A FIFO where a text should be would be waited for without end.
+rm -rf "$root/servers" "$root/results"
+mkdir "$root/servers"
+manifest configured "$stub" plain --port '{port}' --config '{config}'
+echo 'config = server.conf' >>"$root/servers/configured/entry.conf"
+mkfifo "$root/servers/configured/server.conf" "$root/tests/contract/Z99.md"
+SHOW_TIMEOUT=10 show serve configured --port "$next_port"
+exits "a FIFO as config: exit status" 1
+has "a FIFO as config: the message" "$tmp/err" "server\.conf: not a regular file"
+SHOW_TIMEOUT=10 show check --list
+exits "a FIFO as page: exit status" 1
+has "a FIFO as page: the message" "$tmp/err" "Z99\.md: not a regular file"
+rm "$root/tests/contract/Z99.md"
+mkdir "$tmp/piped"
+mkfifo "$tmp/piped/run.json"
+SHOW_TIMEOUT=10 show report "$tmp/piped"
+exits "a FIFO as record: exit status" 1
+has "a FIFO as record: the message" "$tmp/err" "run\.json: not a regular file"
 nothing_left "nothing is left behind"
