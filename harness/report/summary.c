@@ -1,6 +1,7 @@
 #include "report/summary.h"
 #include "base/mem.h"
 #include "record/latency.h"
+#include "record/rates.h"
 
 #include <errno.h>
 #include <math.h>
@@ -18,15 +19,6 @@ struct sums {
     struct costs costs;        /* of windows of their own */
     struct costs slices_costs; /* of slices */
     struct histogram latency;
-};
-
-/* The rates of a run as the statistics want them. */
-struct table {
-    size_t entries, blocks;
-    double *rate;
-    unsigned *boot;
-    unsigned *block;
-    json_t *seen; /* keys of lines that count once */
 };
 
 static const char *text(const json_t *object, const char *key)
@@ -75,77 +67,13 @@ static void add_slice(struct sums *sums, const json_t *line, const json_t *plan)
     sums->rss = fmax(sums->rss, number(line, "rss_peak_bytes"));
 }
 
-/* A slice, and the costs of a boot, count once, however often a record that was put together by
- * hand holds them. */
-static bool is_repeated(struct table *table, const json_t *line)
+static void take_slice(struct row *row, struct sums *sums, const json_t *plan, const json_t *line)
 {
-    char *key = mem_format("%s %g %g %s", text(line, "type"), number(line, "boot"),
-                           number(line, "block"), text(line, "entry"));
-    bool repeated = json_object_get(table->seen, key) != NULL;
-    json_object_set_new(table->seen, key, json_true());
-    free(key);
-    return repeated;
-}
-
-static int compare_blocks(const struct table *table, size_t place, unsigned boot, unsigned block)
-{
-    if (table->boot[place] != boot)
-        return table->boot[place] < boot ? -1 : 1;
-    if (table->block[place] != block)
-        return table->block[place] < block ? -1 : 1;
-    return 0;
-}
-
-static void insert_block(struct table *table, size_t place, unsigned boot, unsigned block)
-{
-    size_t entries = table->entries;
-    size_t after = table->blocks++ - place;
-    table->boot = mem_grow(table->boot, table->blocks, sizeof *table->boot);
-    table->block = mem_grow(table->block, table->blocks, sizeof *table->block);
-    table->rate = mem_grow(table->rate, table->blocks * entries, sizeof *table->rate);
-    memmove(table->boot + place + 1, table->boot + place, after * sizeof *table->boot);
-    memmove(table->block + place + 1, table->block + place, after * sizeof *table->block);
-    memmove(table->rate + (place + 1) * entries, table->rate + place * entries,
-            after * entries * sizeof *table->rate);
-    table->boot[place] = boot;
-    table->block[place] = block;
-    for (size_t i = 0; i < entries; i++)
-        table->rate[place * entries + i] = NAN;
-}
-
-/* The block's row in the table, made when it is new. Lines come in order of boots and blocks, but
- * for those of a record that was put together by hand. */
-static size_t block_of(struct table *table, unsigned boot, unsigned block)
-{
-    size_t place = table->blocks;
-    while (place > 0 && compare_blocks(table, place - 1, boot, block) > 0)
-        place--;
-    if (place > 0 && compare_blocks(table, place - 1, boot, block) == 0)
-        return place - 1;
-    insert_block(table, place, boot, block);
-    return place;
-}
-
-static void take_slice(struct summary *summary, struct sums *sums, struct table *table,
-                       const json_t *plan, const json_t *line)
-{
-    size_t i = row_of(summary, text(line, "entry"));
-    if (i == summary->count)
-        return;
-    if (is_repeated(table, line)) {
-        summary->repeated++;
-        return;
-    }
-    struct row *row = &summary->rows[i];
-    size_t b = block_of(table, (unsigned)number(line, "boot"), (unsigned)number(line, "block"));
-    add_slice(&sums[i], line, plan);
+    add_slice(sums, line, plan);
     row->slices++;
-    if (number(line, "window_ns") > 0 && number(line, "valid") > 0)
-        table->rate[b * table->entries + i] =
-            number(line, "valid") / number(line, "window_ns") * 1e9;
 }
 
-static void take_lines(struct summary *summary, struct sums *sums, struct table *table,
+static void take_lines(struct summary *summary, struct sums *sums, struct rates *rates,
                        const json_t *plan, const json_t *lines)
 {
     size_t index;
@@ -153,14 +81,10 @@ static void take_lines(struct summary *summary, struct sums *sums, struct table 
     json_array_foreach(lines, index, line)
     {
         size_t i = row_of(summary, text(line, "entry"));
-        if (is_type(line, "slice"))
-            take_slice(summary, sums, table, plan, line);
-        if (is_type(line, "cost") && i < summary->count) {
-            if (is_repeated(table, line))
-                summary->repeated++;
-            else
-                costs_add(&sums[i].costs, line);
-        }
+        if (is_type(line, "slice") && rates_take(rates, line))
+            take_slice(&summary->rows[i], &sums[i], plan, line);
+        if (is_type(line, "cost") && i < summary->count && !rates_is_repeated(rates, line))
+            costs_add(&sums[i].costs, line);
         if (is_type(line, "spoilt") && i < summary->count)
             summary->rows[i].spoilt++;
         if (is_type(line, "boot") && i < summary->count &&
@@ -183,10 +107,10 @@ static void take_lines(struct summary *summary, struct sums *sums, struct table 
             summary->end = line;
         }
     }
-    summary->blocks = (unsigned)table->blocks;
-    for (size_t b = 0; b < table->blocks; b++)
-        if (b == 0 || table->boot[b] != table->boot[b - 1])
-            summary->boots++;
+    rates_end(rates);
+    summary->blocks = (unsigned)rates->table.blocks;
+    summary->boots = rates->boots;
+    summary->repeated = rates->repeated;
 }
 
 static double quantile_us(const struct histogram *h, double q)
@@ -237,7 +161,7 @@ static void set_figures(struct row *row, const struct sums *sums, const json_t *
     row->evidence.spoilt = (double)row->spoilt / (double)(row->spoilt + row->slices);
 }
 
-static unsigned count_blocks(const struct table *table, size_t entry, unsigned *boots)
+static unsigned count_blocks(const struct paired *table, size_t entry, unsigned *boots)
 {
     unsigned blocks = 0;
     unsigned last = 0;
@@ -253,13 +177,12 @@ static unsigned count_blocks(const struct table *table, size_t entry, unsigned *
     return blocks;
 }
 
-static void set_rates(struct summary *summary, const struct table *table,
-                      const struct paired *paired, uint64_t seed)
+static void set_rates(struct summary *summary, const struct paired *paired, uint64_t seed)
 {
     size_t limit = summary->count;
     for (size_t i = 0; i < summary->count; i++) {
         struct row *row = &summary->rows[i];
-        row->blocks = count_blocks(table, i, &row->boots);
+        row->blocks = count_blocks(paired, i, &row->boots);
         if (row->blocks == 0 || strcmp(row->status, "failed") == 0 ||
             paired_rate(paired, i, SUMMARY_CONFIDENCE, SUMMARY_DRAWS, seed, &row->rate_per_s) != 0)
             continue;
@@ -378,9 +301,10 @@ int summary_make(const struct record_data *data, struct summary *summary, struct
     if (!json_is_array(entries) || !json_is_object(plan))
         return err_set(err, EINVAL, "run.json has no \"entries\" or no \"plan\"");
     uint64_t seed = (uint64_t)number(plan, "seed");
-    struct table table = {.entries = json_array_size(entries), .seen = json_object()};
+    struct rates rates;
+    rates_begin(entries, &rates);
     memset(summary, 0, sizeof *summary);
-    summary->count = table.entries;
+    summary->count = json_array_size(entries);
     summary->rows = mem_alloc(summary->count + 1, sizeof *summary->rows);
     for (size_t i = 0; i < summary->count; i++)
         start_row(&summary->rows[i], json_array_get(entries, i), i);
@@ -388,20 +312,15 @@ int summary_make(const struct record_data *data, struct summary *summary, struct
     struct sums *sums = mem_alloc(summary->count + 1, sizeof *sums);
     for (size_t i = 0; i < summary->count; i++)
         histogram_reset(&sums[i].latency);
-    take_lines(summary, sums, &table, plan, data->lines);
+    take_lines(summary, sums, &rates, plan, data->lines);
     for (size_t i = 0; i < summary->count; i++)
         set_row(&summary->rows[i], &sums[i], plan);
-    const struct paired paired = {
-        .blocks = table.blocks, .entries = table.entries, .rate = table.rate, .boot = table.boot};
-    set_rates(summary, &table, &paired, seed);
-    set_verdicts(summary, &paired);
+    set_rates(summary, &rates.table, seed);
+    set_verdicts(summary, &rates.table);
     qsort(summary->rows, summary->count, sizeof *summary->rows, compare_rows);
-    ranks_make(summary, &paired, seed, !json_is_true(json_object_get(plan, "one_cpu")));
+    ranks_make(summary, &rates.table, seed, !json_is_true(json_object_get(plan, "one_cpu")));
     free(sums);
-    json_decref(table.seen);
-    free(table.rate);
-    free(table.boot);
-    free(table.block);
+    rates_free(&rates);
     return 0;
 }
 

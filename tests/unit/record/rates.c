@@ -53,8 +53,37 @@ static void slices_become_a_table(void **state)
     record_data_free(&data);
 }
 
+/* As a record that was put together by hand may have it. */
+static void order_and_repeats_do_not_matter(void **state)
+{
+    struct record_data data = {
+        .run = json_loads("{\"entries\":[{\"name\":\"a\"}]}", 0, NULL),
+        .lines = json_loads("[{\"type\":\"slice\",\"entry\":\"a\",\"boot\":1,\"block\":1,"
+                            "\"window_ns\":1000000000,\"valid\":3},"
+                            "{\"type\":\"slice\",\"entry\":\"a\",\"boot\":0,\"block\":2,"
+                            "\"window_ns\":1000000000,\"valid\":2},"
+                            "{\"type\":\"slice\",\"entry\":\"a\",\"boot\":1,\"block\":1,"
+                            "\"window_ns\":1000000000,\"valid\":9},"
+                            "{\"type\":\"slice\",\"entry\":\"a\",\"boot\":0,\"block\":1,"
+                            "\"window_ns\":1000000000,\"valid\":1}]",
+                            0, NULL)};
+    struct rates rates;
+    (void)state;
+    rates_read(&data, &rates);
+    assert_int_equal(rates.table.blocks, 3);
+    assert_int_equal(rates.boots, 2);
+    assert_int_equal(rates.repeated, 1);
+    for (int b = 0; b < 3; b++)
+        assert_true(fabs(rates.table.rate[b] - (b + 1)) < 1e-9);
+    assert_int_equal(rates.table.boot[1], 0);
+    assert_int_equal(rates.table.boot[2], 1);
+    rates_free(&rates);
+    record_data_free(&data);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(slices_become_a_table)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(slices_become_a_table),
+                                       cmocka_unit_test(order_and_repeats_do_not_matter)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
