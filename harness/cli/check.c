@@ -8,12 +8,10 @@
 #include <errno.h>
 #include <jansson.h>
 #include <netdb.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 
 static const char usage[] =
@@ -43,22 +41,6 @@ struct flags {
     uint64_t seed;
     enum format format;
 };
-
-static volatile sig_atomic_t stop_asked;
-
-static void ask_to_stop(int signal_number)
-{
-    (void)signal_number;
-    stop_asked = 1;
-}
-
-static void catch_signals(void)
-{
-    struct sigaction action = {.sa_handler = ask_to_stop, .sa_flags = (int)SA_RESETHAND};
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-    sigaction(SIGHUP, &action, NULL);
-}
 
 /* ---- flags */
 
@@ -183,7 +165,7 @@ static void print_skipped(const struct judge_report *report)
         if (report->results[i].verdict == JUDGE_SKIPPED)
             printf(skipped++ == 0 ? "  not tried: %s" : ", %s", report->results[i].page->id);
     if (skipped > 0)
-        puts(stop_asked ? " (interrupted)" : " (they need the server's process)");
+        puts(cli_stop ? " (interrupted)" : " (they need the server's process)");
 }
 
 static void print_text(const char *name, const struct judge_report *report, double seconds)
@@ -217,7 +199,7 @@ static void print_tap(const char *name, const struct judge_report *report)
         printf("%sok %u - %s %s %s%s", right ? "" : "not ", ++tap_count, name, r->page->id,
                r->page->title, r->page->gate ? " (gates)" : "");
         if (r->verdict == JUDGE_SKIPPED)
-            printf(" # skip %s", stop_asked ? "interrupted" : "needs the server's process");
+            printf(" # skip %s", cli_stop ? "interrupted" : "needs the server's process");
         else if (r->verdict == JUDGE_WAIVED)
             printf(" # todo waived: %s", r->waiver);
         else if (!right && !r->page->gate)
@@ -325,7 +307,7 @@ static int end_output(struct output *out, const struct flags *flags)
     errno = 0;
     if ((fflush(stdout) != 0 || ferror(stdout)) && errno != EPIPE)
         return cli_fail(CLI_FAILED, "cannot write the report: %s", strerror(errno));
-    return stop_asked ? CLI_INTERRUPTED : out->failed ? CLI_FAILED : CLI_OK;
+    return cli_stop ? CLI_INTERRUPTED : out->failed ? CLI_FAILED : CLI_OK;
 }
 
 static int check_url(const struct flags *flags, const struct judge_options *options)
@@ -362,7 +344,7 @@ static int check_entry(const struct judge_options *options, const struct entry *
     int status = judge_entry(options, entry, &report, &err);
     if (status == -EINVAL)
         return cli_usage("check", "%s", err.text);
-    if (status != 0 && stop_asked)
+    if (status != 0 && cli_stop)
         return 0;
     if (status != 0) {
         put_missing(out, entry->name, err.text, true);
@@ -384,10 +366,10 @@ static int check_entries(const struct flags *flags, const struct judge_options *
             return cli_usage("check", "%s", err.text);
     begin_output(&out, flags);
     int status = 0;
-    for (size_t i = 0; count == 0 && i < list->count && status == 0 && !stop_asked; i++)
+    for (size_t i = 0; count == 0 && i < list->count && status == 0 && !cli_stop; i++)
         if (list->items[i].status != ENTRY_REFERENCE)
             status = check_entry(options, &list->items[i], false, &out);
-    for (int i = 0; i < count && status == 0 && !stop_asked; i++)
+    for (int i = 0; i < count && status == 0 && !cli_stop; i++)
         status = check_entry(options, entry_find(list, names[i], &err), true, &out);
     int ended = end_output(&out, flags);
     return status != 0 ? status : ended;
@@ -430,12 +412,12 @@ static int check(const struct cli *cli, const struct flags *flags, const struct 
                                           .slow = flags->slow,
                                           .gate_only = flags->gate_only,
                                           .seed = flags->seed,
-                                          .stop = &stop_asked};
+                                          .stop = &cli_stop};
     if (flags->list)
         return list_cases(pages, flags->format);
     if (flags->format == FORMAT_MARKDOWN)
         return cli_usage("check", "--format markdown goes with --list");
-    catch_signals();
+    cli_catch_stop();
     judge_raise_files();
     if (flags->url != NULL)
         return count > 0 ? cli_usage("check", "--url and an entry: one at a time")
@@ -453,11 +435,8 @@ int cli_check(const struct cli *cli, int argc, char **argv)
     struct flags flags = {0};
     struct page_list pages;
     struct err err;
-    uint32_t seed = 0;
     int option;
-    if (getrandom(&seed, sizeof seed, 0) != (ssize_t)sizeof seed)
-        seed = (uint32_t)clock_now_ns();
-    flags.seed = seed;
+    flags.seed = cli_random_seed();
     while ((option = cli_next_option(argc, argv, ":h", long_options)) != -1) {
         if (option == 'h')
             fputs(usage, stdout);

@@ -5,8 +5,10 @@
 #define CLI_CLI_H
 
 #include "base/err.h"
+#include "hammer/hammer.h"
 
 #include <getopt.h>
+#include <signal.h>
 #include <stdint.h>
 
 enum cli_exit {
@@ -58,7 +60,17 @@ int cli_parse_duration_ns(const char *command, const char *flag, const char *tex
 int cli_parse_percent(const char *command, const char *flag, const char *text, double low,
                       double high, double *share);
 
+int cli_parse_engine(const char *command, const char *text, enum hammer_engine *engine);
+
 /* "0,2-3" into cpus[]; returns the count, or -1 after a usage error. */
 int cli_parse_cpus(const char *command, const char *flag, const char *text, int *cpus, int max);
+
+/* For what is random and recorded: below 2^32, so that it can be given back as --seed. */
+uint64_t cli_random_seed(void);
+
+/* Set once SIGINT, SIGTERM or SIGHUP has come after cli_catch_stop(). The first signal asks to end
+ * in order; a second one ends the program at once, and the keepers end the servers. */
+extern volatile sig_atomic_t cli_stop;
+void cli_catch_stop(void);
 
 #endif

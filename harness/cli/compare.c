@@ -10,12 +10,10 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -66,23 +64,6 @@ struct flags {
     enum hammer_engine engine;
 };
 
-static volatile sig_atomic_t stop_requested;
-
-static void request_stop(int signal_number)
-{
-    (void)signal_number;
-    stop_requested = 1;
-}
-
-/* The first signal ends the session in order; a second one, at once. */
-static void catch_signals(void)
-{
-    struct sigaction action = {.sa_handler = request_stop, .sa_flags = (int)SA_RESETHAND};
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-    sigaction(SIGHUP, &action, NULL);
-}
-
 /* ---- flags ---- */
 
 static int parse_threshold(const char *text, double *threshold)
@@ -101,16 +82,6 @@ static int parse_threshold(const char *text, double *threshold)
                      "--threshold takes a share such as 2%% or 0.02, below 50%%, "
                      "not '%s'",
                      text);
-}
-
-static int parse_engine(const char *name, enum hammer_engine *engine)
-{
-    for (int i = HAMMER_AUTO; i <= HAMMER_URING; i++)
-        if (strcmp(hammer_engine_name((enum hammer_engine)i), name) == 0) {
-            *engine = (enum hammer_engine)i;
-            return 0;
-        }
-    return cli_usage("compare", "--engine takes auto, epoll or io_uring, not '%s'", name);
 }
 
 static int parse_format(const char *name, bool *json)
@@ -188,7 +159,7 @@ static int take_plan_flag(struct flags *flags, int option)
         flags->seed_given = true;
         return cli_parse_number("compare", "--seed", optarg, 0, UINT32_MAX, &flags->seed);
     case ENGINE:
-        return parse_engine(optarg, &flags->engine);
+        return cli_parse_engine("compare", optarg, &flags->engine);
     case RESULTS:
         flags->results = optarg;
         return 0;
@@ -407,14 +378,11 @@ static void set_turns(const struct flags *flags, struct plan *plan)
 
 static int make_plan(const struct flags *flags, struct plan *plan, struct err *err)
 {
-    uint32_t random_seed = 0;
     memset(plan, 0, sizeof *plan);
     plan->workload = workload_find(flags->workload, err);
     if (plan->workload == NULL || host_cpu_plan(-1, 1, &plan->cpus, err) != 0)
         return -EINVAL;
-    if (getrandom(&random_seed, sizeof random_seed, 0) != (ssize_t)sizeof random_seed)
-        random_seed = (uint32_t)clock_now_ns();
-    plan->seed = flags->seed_given ? flags->seed : random_seed;
+    plan->seed = flags->seed_given ? flags->seed : cli_random_seed();
     plan->connections = (unsigned)flags->connections;
     if (plan->connections == 0)
         plan->connections = plan->workload->connections;
@@ -458,7 +426,7 @@ static int carry_out(const struct flags *flags, struct trial_options *options,
     fprintf(stderr, "record: %s\n", record_folder(record));
     if (failed != 0)
         return cli_fail(CLI_FAILED, "%s", err.text);
-    return stop_requested ? CLI_INTERRUPTED : status;
+    return cli_stop ? CLI_INTERRUPTED : status;
 }
 
 static json_t *describe(const struct flags *flags, const struct trial_options *options,
@@ -477,11 +445,8 @@ static int measure(const struct flags *flags, const struct cli *cli, const struc
 {
     struct err err;
     const struct entry *entries[] = {&builds[0].entry, &builds[1].entry};
-    struct trial_options options = {.entries = entries,
-                                    .entry_count = 2,
-                                    .pages = pages,
-                                    .gate_only = true,
-                                    .stop = &stop_requested};
+    struct trial_options options = {
+        .entries = entries, .entry_count = 2, .pages = pages, .gate_only = true, .stop = &cli_stop};
     if (make_plan(flags, &options.plan, &err) != 0)
         return cli_usage("compare", "%s", err.text);
     char host[256] = "unknown";
@@ -513,7 +478,7 @@ static int compare_two_builds(const struct flags *flags, const struct cli *cli, 
         status = builds_differ(&builds[0], &builds[1]);
     if (status == CLI_OK) {
         char *folder = mem_format("%s/tests/contract", cli->root);
-        catch_signals();
+        cli_catch_stop();
         if (page_list_read(folder, &pages, &err) != 0) {
             status = cli_fail(CLI_FAILED, "%s", err.text);
         } else {

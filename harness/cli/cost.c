@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,22 +50,6 @@ struct flags {
     double threshold;
     bool json;
 };
-
-static volatile sig_atomic_t stop_requested;
-
-static void request_stop(int signal_number)
-{
-    (void)signal_number;
-    stop_requested = 1;
-}
-
-static void catch_signals(void)
-{
-    struct sigaction action = {.sa_handler = request_stop, .sa_flags = (int)SA_RESETHAND};
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-    sigaction(SIGHUP, &action, NULL);
-}
 
 enum { ONLY = 256, FUNCTIONS, SAVE, AGAINST, THRESHOLD, FORMAT };
 
@@ -251,7 +234,7 @@ static json_t *count_entry(const struct entry *entry, const struct flags *flags)
     if (version != NULL)
         json_object_set_new(json, "version", json_string(version));
     free(version);
-    int status = exact_measure(entry, &flags->shape, &stop_requested, &cost, &err);
+    int status = exact_measure(entry, &flags->shape, &cli_stop, &cost, &err);
     json_object_set_new(json, "status", json_string(status == 0 ? "counted" : "failed"));
     if (status == 0)
         put_cost(json, &cost, flags->shape.requests);
@@ -276,13 +259,13 @@ static json_t *count_all(const struct entry_list *list, const struct flags *flag
 {
     bool terminal = isatty(STDERR_FILENO) == 1;
     json_t *entries = json_array();
-    for (size_t i = 0; i < list->count && !stop_requested; i++) {
+    for (size_t i = 0; i < list->count && !cli_stop; i++) {
         if (!wanted(&list->items[i], names, count))
             continue;
         if (terminal)
             fprintf(stderr, "\r\033[Kcounting %s", list->items[i].name);
         json_t *entry = count_entry(&list->items[i], flags);
-        if (stop_requested)
+        if (cli_stop)
             json_decref(entry);
         else
             json_array_append_new(entries, entry);
@@ -323,7 +306,7 @@ static int conclude(const struct flags *flags, const json_t *costs, const json_t
         tally_print_differences(words, costs, saved);
         grown = tally_print_growth(words, costs, saved, flags->threshold);
     }
-    if (stop_requested)
+    if (cli_stop)
         return CLI_INTERRUPTED;
     if (flags->save != NULL &&
         json_dump_file(costs, flags->save, JSON_INDENT(2) | JSON_REAL_PRECISION(10)) != 0)
@@ -361,7 +344,7 @@ static int run(const struct cli *cli, const struct flags *flags, const struct en
     else if (saved != NULL && tally_comparable(costs, saved, &err) != 0)
         status = cli_usage("cost", "%s", err.text);
     if (status == CLI_OK) {
-        catch_signals();
+        cli_catch_stop();
         json_object_set_new(costs, "entries", count_all(list, flags, names, count));
         status = conclude(flags, costs, saved);
     }

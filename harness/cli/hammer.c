@@ -103,17 +103,6 @@ static int url_parse(struct options *o)
     return CLI_OK;
 }
 
-static int engine_parse(const char *text, enum hammer_engine *engine)
-{
-    for (int i = HAMMER_AUTO; i <= HAMMER_URING; i++) {
-        if (strcmp(text, hammer_engine_name((enum hammer_engine)i)) == 0) {
-            *engine = (enum hammer_engine)i;
-            return CLI_OK;
-        }
-    }
-    return cli_usage(COMMAND, "--engine takes auto, epoll or io_uring, not '%s'", text);
-}
-
 enum {
     OPTION_CLOSE = 256,
     OPTION_EXPECT_BODY,
@@ -163,7 +152,7 @@ static int long_option_take(struct options *o, int option)
         config->expect.body_bytes = strlen(optarg);
         return CLI_OK;
     case OPTION_ENGINE:
-        return engine_parse(optarg, &config->engine);
+        return cli_parse_engine(COMMAND, optarg, &config->engine);
     case OPTION_CPUS:
         o->cpu_count = cli_parse_cpus(COMMAND, "--cpus", optarg, o->cpus, HAMMER_THREADS_MAX);
         return o->cpu_count < 0 ? CLI_USAGE : CLI_OK;

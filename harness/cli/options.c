@@ -1,4 +1,5 @@
 #include "cli/cli.h"
+#include "base/clock.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -6,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 static void complain(const char *format, va_list arguments)
 {
@@ -153,4 +155,39 @@ int cli_parse_cpus(const char *command, const char *flag, const char *text, int 
     }
     cli_usage(command, "%s takes a list of CPU numbers such as 0,2-3, not '%s'", flag, text);
     return -1;
+}
+
+int cli_parse_engine(const char *command, const char *text, enum hammer_engine *engine)
+{
+    for (int i = HAMMER_AUTO; i <= HAMMER_URING; i++)
+        if (strcmp(hammer_engine_name((enum hammer_engine)i), text) == 0) {
+            *engine = (enum hammer_engine)i;
+            return 0;
+        }
+    cli_usage(command, "--engine takes auto, epoll or io_uring, not '%s'", text);
+    return -1;
+}
+
+uint64_t cli_random_seed(void)
+{
+    uint32_t seed;
+    if (getrandom(&seed, sizeof seed, 0) != (ssize_t)sizeof seed)
+        seed = (uint32_t)clock_now_ns();
+    return seed;
+}
+
+volatile sig_atomic_t cli_stop;
+
+static void ask_to_stop(int signal_number)
+{
+    (void)signal_number;
+    cli_stop = 1;
+}
+
+void cli_catch_stop(void)
+{
+    struct sigaction action = {.sa_handler = ask_to_stop, .sa_flags = (int)SA_RESETHAND};
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGHUP, &action, NULL);
 }

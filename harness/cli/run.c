@@ -10,12 +10,10 @@
 
 #include <errno.h>
 #include <math.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 static const char usage[] =
@@ -93,34 +91,6 @@ struct flags {
     bool plan_given;  /* a flag that a resumed run can't take */
 };
 
-static volatile sig_atomic_t stop_requested;
-
-static void request_stop(int signal_number)
-{
-    (void)signal_number;
-    stop_requested = 1;
-}
-
-/* The first signal ends the run in order; a second one, at once (the keepers end the servers). */
-static void catch_signals(void)
-{
-    struct sigaction action = {.sa_handler = request_stop, .sa_flags = (int)SA_RESETHAND};
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-    sigaction(SIGHUP, &action, NULL);
-}
-
-static int parse_engine(const char *name, enum hammer_engine *engine)
-{
-    for (int i = HAMMER_AUTO; i <= HAMMER_URING; i++)
-        if (strcmp(hammer_engine_name((enum hammer_engine)i), name) == 0) {
-            *engine = (enum hammer_engine)i;
-            return 0;
-        }
-    cli_usage("run", "--engine takes auto, epoll or io_uring, not '%s'", name);
-    return -1;
-}
-
 enum {
     BOOTS = 256,
     BUDGET,
@@ -185,7 +155,7 @@ static int take_flag(struct flags *flags, int option)
         flags->seed_given = true;
         return cli_parse_number("run", "--seed", optarg, 0, UINT32_MAX, &flags->seed);
     case ENGINE:
-        return parse_engine(optarg, &flags->engine);
+        return cli_parse_engine("run", optarg, &flags->engine);
     case SERVER_CPU:
         if (cli_parse_number("run", "--server-cpu", optarg, 0, HOST_CPUS_MAX - 1, &number) != 0)
             return -1;
@@ -309,15 +279,12 @@ static int check_load(const struct plan *plan, struct err *err)
 static int make_plan(const struct flags *flags, size_t contenders, struct plan *plan,
                      struct err *err)
 {
-    uint32_t random_seed = 0;
     memset(plan, 0, sizeof *plan);
     plan->workload = workload_find(flags->workload, err);
     if (plan->workload == NULL || check_flags(flags, err) != 0 ||
         choose_cpus(flags, &plan->cpus, err) != 0)
         return -1;
-    if (getrandom(&random_seed, sizeof random_seed, 0) != (ssize_t)sizeof random_seed)
-        random_seed = (uint32_t)clock_now_ns();
-    plan->seed = flags->seed_given ? flags->seed : random_seed;
+    plan->seed = flags->seed_given ? flags->seed : cli_random_seed();
     plan->connections = (unsigned)flags->connections;
     if (plan->connections == 0)
         plan->connections = plan->workload->connections;
@@ -597,9 +564,9 @@ static int carry_out(struct trial_options *options, struct record *record, struc
     cli_print_folder(view, record_folder(record));
     if (failed != 0)
         status = cli_fail(CLI_FAILED, "%s", err.text);
-    else if (stop_requested)
+    else if (cli_stop)
         status = CLI_INTERRUPTED;
-    if (stop_requested && status == CLI_INTERRUPTED)
+    if (cli_stop && status == CLI_INTERRUPTED)
         fprintf(stderr, "showdown: interrupted; go on with: %s run --resume %s\n",
                 program_invocation_name, record_folder(record));
     return status;
@@ -610,7 +577,7 @@ static int start_new(const struct cli *cli, const struct flags *flags,
                      char **argv, const char *version)
 {
     struct err err;
-    struct trial_options options = {.stop = &stop_requested,
+    struct trial_options options = {.stop = &cli_stop,
                                     .stop_after = (unsigned)flags->stop_after,
                                     .pages = pages,
                                     .gate_only = flags->quick};
@@ -656,7 +623,7 @@ static int go_on(const struct flags *flags, const struct entry_list *list,
     struct record *record;
     struct record_data data;
     struct trial_options options = {
-        .stop = &stop_requested, .stop_after = (unsigned)flags->stop_after, .pages = pages};
+        .stop = &cli_stop, .stop_after = (unsigned)flags->stop_after, .pages = pages};
     if (record_continue(flags->resume, &record, &data, &err) != 0)
         return cli_fail(CLI_FAILED, "%s", err.text);
     int status;
@@ -702,7 +669,7 @@ int cli_run(const struct cli *cli, int argc, char **argv)
     struct page_list pages;
     char *folder = mem_format("%s/tests/contract", cli->root);
     int status = CLI_FAILED;
-    catch_signals();
+    cli_catch_stop();
     if (page_list_read(folder, &pages, &err) != 0) {
         cli_fail(CLI_FAILED, "%s", err.text);
     } else {

@@ -17,14 +17,6 @@ static const char usage[] =
     "Exit status: 0 fine, 1 something fails, 2 usage, 130 interrupted.\n"
     "example: showdown vet libev\n";
 
-static volatile sig_atomic_t stop_asked;
-
-static void ask_to_stop(int signal_number)
-{
-    (void)signal_number;
-    stop_asked = 1;
-}
-
 static void print_finding(const struct vet_finding *finding)
 {
     static const char *const names[] = {"pass", "warn", "FAIL"};
@@ -46,15 +38,12 @@ static int vet(const struct cli *cli, const struct entry *entry)
     free(folder);
     if (status != 0)
         return cli_fail(CLI_FAILED, "%s", err.text);
-    const struct sigaction action = {.sa_handler = ask_to_stop, .sa_flags = (int)SA_RESETHAND};
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-    sigaction(SIGHUP, &action, NULL);
+    cli_catch_stop();
     char *licence = mem_format("%s/LICENSE", cli->root);
-    vet_entry(entry, &pages, licence, &stop_asked, print_finding, &result);
+    vet_entry(entry, &pages, licence, &cli_stop, print_finding, &result);
     free(licence);
     page_list_free(&pages);
-    return stop_asked ? CLI_INTERRUPTED : result.failed ? CLI_FAILED : CLI_OK;
+    return cli_stop ? CLI_INTERRUPTED : result.failed ? CLI_FAILED : CLI_OK;
 }
 
 int cli_vet(const struct cli *cli, int argc, char **argv)
