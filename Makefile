@@ -154,7 +154,7 @@ $(BUILD)/calibrate/%: tests/calibrate/%.c $(BUILD)/libharness.a Makefile
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(harness_cflags) $(LDFLAGS) -MMD -MP -o $@ $< $(BUILD)/libharness.a $(harness_libs) -lm
 
-## make calibrate     faults of known size are planted and must be found: six results, in about 8 min on a quiet
+## make calibrate     faults of known size are planted and must be found: six results, in about 10 min on a quiet
 ##                    machine (CALIBRATE_SECONDS=480; docs/METHOD.md, Calibration)
 CALIBRATE_SECONDS ?=
 .PHONY: calibrate

@@ -9,7 +9,7 @@
 
 static const char usage[] =
     "usage: showdown vet ENTRY\n"
-    "A first look at one entry, in about 15 s: manifest, version, contract, readiness, a short "
+    "A first look at one entry, in about 10 s: manifest, version, contract, readiness, a short "
     "load,\n"
     "memory, what it writes and leaves behind, SIGTERM, README, licence; each pass, warn or fail "
     "with\n"

@@ -27,7 +27,7 @@ struct vet {
     bool failed; /* at least one VET_FAIL */
 };
 
-/* Looks at `entry`, which is ready, about 15 s long. `licence` is the collection's own LICENSE
+/* Looks at `entry`, which is ready, about 10 s long. `licence` is the collection's own LICENSE
  * file. Findings come through `tell`, if not NULL, as they are made, and are kept in *vet. */
 void vet_entry(const struct entry *entry, const struct page_list *pages, const char *licence,
                const volatile sig_atomic_t *stop, void (*tell)(const struct vet_finding *finding),

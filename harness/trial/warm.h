@@ -21,7 +21,7 @@ struct warm {
 /* Answers that a server with a JIT compiler gives before it can count as steady. Such a compiler
  * counts calls (V8's tiers, LuaJIT's hot loops), so its stages come by answers given, not by time:
  * a Node 20 server fell from 27 to 21 us a request after about 16,000 answers, having been flat for
- * 9,000 before. */
+ * 14,000 before. */
 #define WARM_JIT_ANSWERS 25000
 
 /* Loads `target` until it is steady and has given answers_least answers. -EPROTO with the reason in
