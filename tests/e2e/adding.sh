@@ -35,7 +35,7 @@ for n in $(seq "$steps"); do
     is "block $n ends well: $(head -1 "$tmp/step")" "$? $(tail -3 "$tmp/err")" "0 $(tail -3 "$tmp/err")"
     [ -e "$tmp/shown" ] || continue
     while read -r line; do
-        has "block $n prints: $line" "$tmp/out" "$line"
+        prints "block $n prints: $line" "$tmp/out" "$line"
     done < <(constant <"$tmp/shown" | grep .)
 done
 has "the new row is in the table" "$tmp/out" "mine"
@@ -61,7 +61,7 @@ refused() { # TITLE TEXT ARGUMENT…
     shift 2
     make -s new "$@" >"$tmp/out" 2>&1
     is "$title: refused" "$(($? != 0))" 1
-    has "$title: why" "$tmp/out" "$text"
+    prints "$title: why" "$tmp/out" "$text"
 }
 refused "no name" "no name: make new ENTRY=name TEMPLATE=c" TEMPLATE=c
 refused "a bad name" "may hold a-z, 0-9" ENTRY=Mine TEMPLATE=c
@@ -77,7 +77,7 @@ broken() { # TITLE TEXT SED-SCRIPT FILE
     sed -i "$3" "$4"
     make -s check-entry ENTRY=mine >"$tmp/out" 2>&1
     is "$1: fails" "$(($? != 0))" 1
-    has "$1: is told" "$tmp/out" "$2"
+    prints "$1: is told" "$tmp/out" "$2"
     cp "$tmp/kept" "$4"
 }
 broken "an unknown key" "manifest   FAIL  servers/mine/entry.conf:3: unknown key 'titel'" 's/^title/titel/' servers/mine/entry.conf

@@ -90,6 +90,15 @@ $(head -c 3000 "$2")"
     fi
 }
 
+prints() { # TITLE FILE TEXT: some line of the file holds the text, its signs for themselves
+    if grep -Fq -- "$3" "$2"; then
+        pass "$1"
+    else
+        fail "$1" "no line holds: $3
+$(head -c 3000 "$2")"
+    fi
+}
+
 has_not() { # TITLE FILE EXTENDED-REGEX
     if grep -Eq -- "$3" "$2"; then
         fail "$1" "a line matches: $3

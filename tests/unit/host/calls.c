@@ -125,7 +125,8 @@ static void every_call_counts_once(void **state)
     struct calls_counts counts;
     calls_read(calls, &counts);
     assert_true(counts.total > 300);
-    assert_true(counts.by_number[SYS_read] >= 4);
+    /* After c, x and t; the one after f may come later than this look. */
+    assert_true(counts.by_number[SYS_read] >= 3);
     end(child);
     calls_end(calls);
 }
