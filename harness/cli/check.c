@@ -347,7 +347,7 @@ static int check_entry(const struct judge_options *options, const struct entry *
     if (status != 0 && cli_stop)
         return 0;
     if (status != 0) {
-        put_missing(out, entry->name, err.text, true);
+        put_missing(out, entry->name, err.text, status != -ENOTSUP || named);
         return 0;
     }
     put_report(out, entry->name, &report, began_ns);

@@ -235,7 +235,8 @@ static json_t *count_entry(const struct entry *entry, const struct flags *flags)
         json_object_set_new(json, "version", json_string(version));
     free(version);
     int status = exact_measure(entry, &flags->shape, &cli_stop, &cost, &err);
-    json_object_set_new(json, "status", json_string(status == 0 ? "counted" : "failed"));
+    const char *told = status == 0 ? "counted" : status == -ENOTSUP ? "skipped" : "failed";
+    json_object_set_new(json, "status", json_string(told));
     if (status == 0)
         put_cost(json, &cost, flags->shape.requests);
     else

@@ -227,7 +227,10 @@ static void explain(const struct probe *probe, enum attempt attempt, double wait
                 waited_s);
         return;
     case ATTEMPT_ENDED:
-        err_set(err, ECHILD, "ended before it was ready: %s", probe->detail);
+        if (server_lacks(probe->server))
+            err_set(err, ENOTSUP, "can't run on this machine");
+        else
+            err_set(err, ECHILD, "ended before it was ready: %s", probe->detail);
         return;
     case ATTEMPT_INTERRUPTED:
         err_set(err, EINTR, "interrupted while waiting for it to be ready");

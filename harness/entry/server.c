@@ -241,6 +241,15 @@ static void describe_end(const struct keeper_report *report, char *detail, size_
     }
 }
 
+bool server_lacks(struct server *server)
+{
+    char detail[64];
+    if (server_poll(server, detail, sizeof detail) != SERVER_EXITED)
+        return false;
+    int status = atomic_load(&server->report->exit_status);
+    return WIFEXITED(status) && WEXITSTATUS(status) == SERVER_STATUS_LACKS;
+}
+
 enum server_state server_poll(struct server *server, char *detail, size_t detail_bytes)
 {
     bool gone = keeper_is_gone(server); /* asked first: then the state is its last word */

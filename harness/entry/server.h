@@ -28,6 +28,11 @@ struct server; /* opaque */
 #define SERVER_OUTPUT_KEEP 4096      /* last bytes of stdout and stderr kept */
 #define SERVER_OUTPUT_MAX  (1 << 20) /* a server that writes more is ended: it floods */
 
+/* A server that finds that this machine lacks what it needs (io_uring, say) prints what and exits
+ * with this status before it listens: it is skipped, not failed. Automake's status of a test that
+ * can't be run here (its manual, "Scripts-based Testsuites"). */
+#define SERVER_STATUS_LACKS 77
+
 enum server_state { SERVER_RUNNING, SERVER_EXITED, SERVER_SIGNALED, SERVER_FLOODED };
 
 struct server_start {
@@ -45,8 +50,8 @@ struct server_start {
 int server_start(const struct server_start *start, struct server **server, struct err *err);
 
 /* Waits until `request` is answered as `expect` has it: that is readiness. Polls every 2 ms at
- * first, slower later (50 ms). -ETIMEDOUT after deadline_ns (from now), -ECHILD if it ended,
- * -EPROTO if it answers wrongly (the reason, and the last stderr lines, in err), -EINTR if a
+ * first, slower later (50 ms). -ETIMEDOUT after deadline_ns (from now), -ECHILD if it ended
+ * (-ENOTSUP with SERVER_STATUS_LACKS), -EPROTO if it answers wrongly (the reason, and the last stderr lines, in err), -EINTR if a
  * signal's handler ran. A connection closed or reset without an answer is tried again, for 2 s on
  * end. -EADDRINUSE if another process listens on that port as well (listener.h): who is measured
  * then nobody can say. The server goes on in all cases: end it with server_stop. *took_ns from the
@@ -58,6 +63,9 @@ int server_wait_ready(struct server *server, const char *request, size_t request
 /* Its state now, without waiting; `detail` says "exited with status 3", "killed by signal 11
  * (Segmentation fault)", "wrote over 1024 KiB …: it floods", "… it forks into the background". */
 enum server_state server_poll(struct server *server, char *detail, size_t detail_bytes);
+
+/* It ended, by itself, with SERVER_STATUS_LACKS. */
+bool server_lacks(struct server *server);
 
 /* The pids of its tree now, the server's own first; the keeper is not among them. */
 int server_pids(struct server *server, pid_t *pids, int max);

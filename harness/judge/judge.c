@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #define READY_LIMIT_NS (10 * NS_PER_S)
+#define END_SEEN_NS    (300 * NS_PER_MS)
 
 enum { OUTPUT_SHOWN = 600, DETAIL_BYTES = 1024, LATE_MOST = 6 };
 
@@ -56,50 +57,6 @@ static uint64_t seed_of(uint64_t seed, const char *name, uint64_t number)
     return (hash ^ number) * UINT64_C(1099511628211);
 }
 
-static int try_start(struct bench *b, struct err *err)
-{
-    unsigned port;
-    uint64_t took_ns;
-    /* Entries are started side by side, by several runs perhaps: each looks for its port elsewhere.
-     */
-    uint64_t seed = seed_of((uint64_t)getpid(), b->entry->name, ++b->starts);
-    int status = server_free_port(seed, &port, err);
-    if (status != 0)
-        return status;
-    const struct entry_launch launch = {.port = port, .cpu = -1, .files = FAULT_FILES};
-    status = entry_launch(b->entry, &launch, &b->server, err);
-    if (status != 0)
-        return status;
-    const struct http_expect any = {0};
-    const struct sockaddr_in address = {.sin_family = AF_INET,
-                                        .sin_port = htons((uint16_t)port),
-                                        .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    char *request = mem_format("GET / HTTP/1.1\r\nHost: 127.0.0.1:%u\r\n\r\n", port);
-    status =
-        server_wait_ready(b->server, request, strlen(request), &any, READY_LIMIT_NS, &took_ns, err);
-    free(request);
-    if (status == 0 || status == -EPROTO) /* a wrong answer is for the pages to judge */
-        status = talk_meet(&b->peer, &address, err);
-    return status;
-}
-
-static void stop_server(struct bench *b)
-{
-    server_stop(b->server, NULL);
-    b->server = NULL;
-}
-
-/* Between a port's being found free and the server's taking it, another may have taken it. */
-static int start_server(struct bench *b, struct err *err)
-{
-    int status = try_start(b, err);
-    for (int i = 0; i < 3 && status == -ECHILD && strstr(err->text, "in use") != NULL; i++) {
-        stop_server(b);
-        status = try_start(b, err);
-    }
-    return status;
-}
-
 /* Appends the end of what the server printed, on one line. */
 static void add_output(struct bench *b, char *detail, size_t detail_bytes)
 {
@@ -129,6 +86,65 @@ static bool lives(struct bench *b, char *detail, size_t detail_bytes)
         return true;
     add_output(b, detail, detail_bytes);
     return false;
+}
+
+/* Of a server that was ready and then can't be reached: how it ended, if it did. Its sockets close
+ * some milliseconds before anyone can see that. */
+static int explain_unreachable(struct bench *b, int status, struct err *err)
+{
+    char detail[1024];
+    uint64_t deadline_ns = clock_now_ns() + END_SEEN_NS;
+    while (lives(b, detail, sizeof detail)) {
+        if (clock_now_ns() >= deadline_ns)
+            return status;
+        clock_sleep_until_ns(clock_now_ns() + 5 * NS_PER_MS);
+    }
+    return err_set(err, ECHILD, "was ready, and then %s", detail);
+}
+
+static int try_start(struct bench *b, struct err *err)
+{
+    unsigned port;
+    uint64_t took_ns;
+    /* Entries are started side by side, by several runs perhaps: each looks for its port elsewhere.
+     */
+    uint64_t seed = seed_of((uint64_t)getpid(), b->entry->name, ++b->starts);
+    int status = server_free_port(seed, &port, err);
+    if (status != 0)
+        return status;
+    const struct entry_launch launch = {.port = port, .cpu = -1, .files = FAULT_FILES};
+    status = entry_launch(b->entry, &launch, &b->server, err);
+    if (status != 0)
+        return status;
+    const struct http_expect any = {0};
+    const struct sockaddr_in address = {.sin_family = AF_INET,
+                                        .sin_port = htons((uint16_t)port),
+                                        .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    char *request = mem_format("GET / HTTP/1.1\r\nHost: 127.0.0.1:%u\r\n\r\n", port);
+    status =
+        server_wait_ready(b->server, request, strlen(request), &any, READY_LIMIT_NS, &took_ns, err);
+    free(request);
+    if (status != 0 && status != -EPROTO) /* a wrong answer is for the pages to judge */
+        return status;
+    status = talk_meet(&b->peer, &address, err);
+    return status == 0 ? 0 : explain_unreachable(b, status, err);
+}
+
+static void stop_server(struct bench *b)
+{
+    server_stop(b->server, NULL);
+    b->server = NULL;
+}
+
+/* Between a port's being found free and the server's taking it, another may have taken it. */
+static int start_server(struct bench *b, struct err *err)
+{
+    int status = try_start(b, err);
+    for (int i = 0; i < 3 && status == -ECHILD && strstr(err->text, "in use") != NULL; i++) {
+        stop_server(b);
+        status = try_start(b, err);
+    }
+    return status;
 }
 
 /* ---- variants side by side */

@@ -96,8 +96,9 @@ static void take_lines(struct summary *summary, struct sums *sums, struct rates 
             summary->rows[i].http_failed = json_object_get(line, "failed");
             summary->rows[i].http_waivers = json_object_get(line, "waivers");
         }
-        if (is_type(line, "failure") && i < summary->count) {
-            summary->rows[i].status = "failed";
+        bool lacks = is_type(line, "lack");
+        if ((lacks || is_type(line, "failure")) && i < summary->count) {
+            summary->rows[i].status = lacks ? "skipped" : "failed";
             summary->rows[i].reason = text(line, "reason");
             summary->rows[i].output = text(line, "output");
         }

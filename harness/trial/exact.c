@@ -97,6 +97,8 @@ static int wait_listening(const struct job *job, struct subject *subject)
                                      &contract_hello, READY_NS, &(uint64_t){0}, job->err);
         if (server_poll(subject->server, detail, sizeof detail) != SERVER_RUNNING) {
             server_output(subject->server, output, sizeof output);
+            if (server_lacks(subject->server))
+                return err_set(job->err, ENOTSUP, "it can't run on this machine: %s", output);
             return err_set(job->err, ECHILD, "it %s before it listened: %s", detail, output);
         }
         clock_sleep_until_ns(clock_now_ns() + LOOK_NS);

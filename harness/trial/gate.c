@@ -1,6 +1,7 @@
 #include "trial/gate.h"
 #include "base/mem.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -57,7 +58,9 @@ static void judge_one(const struct gate *gate, struct gate_subject *subject)
     struct judge_report report;
     struct err err;
     bool reference = subject->entry->status == ENTRY_REFERENCE;
-    if (judge_entry(gate->options, subject->entry, &report, &err) != 0) {
+    int status = judge_entry(gate->options, subject->entry, &report, &err);
+    if (status != 0) {
+        subject->lacks = status == -ENOTSUP;
         subject->refused = gate->options->stop == NULL || *gate->options->stop == 0;
         subject->problem = mem_copy_string(err.text);
         return;

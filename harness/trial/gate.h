@@ -17,6 +17,7 @@ struct gate_subject {
     json_t *line; /* of type "gate": passed, total, failed and waived ids, waivers; NULL if it could
                      not be judged, or a stop came first. Owned by the caller. */
     bool refused; /* a case that gates failed, or it could not be judged */
+    bool lacks;   /* that, since this machine lacks what it needs */
     char *problem; /* why it is refused, or NULL; free() */
 };
 

@@ -146,12 +146,12 @@ static int stop_server(struct trial *trial, struct contender *c, char *breach, s
 }
 
 /* Records why an entry is out, with what it last printed, and ends its server. */
-static int fail_contender(struct trial *trial, struct contender *c, const char *reason,
-                          struct err *err)
+static int put_out(struct trial *trial, struct contender *c, const char *type, const char *reason,
+                   struct err *err)
 {
     char output[SERVER_OUTPUT_KEEP] = "";
     char breach[256];
-    json_t *line = line_for(trial, "failure", c->entry);
+    json_t *line = line_for(trial, type, c->entry);
     if (c->server != NULL)
         server_output(c->server, output, sizeof output);
     json_object_set_new(line, "block", json_integer(trial->block));
@@ -164,6 +164,12 @@ static int fail_contender(struct trial *trial, struct contender *c, const char *
     struct err second;
     int stop_status = stop_server(trial, c, breach, sizeof breach, status == 0 ? err : &second);
     return status != 0 ? status : stop_status;
+}
+
+static int fail_contender(struct trial *trial, struct contender *c, const char *reason,
+                          struct err *err)
+{
+    return put_out(trial, c, "failure", reason, err);
 }
 
 /* A process that ends closes its sockets some milliseconds before anyone can see that it has
@@ -316,7 +322,7 @@ static int bring_up(struct trial *trial, struct contender *c, struct err *err)
     if (stopped(trial))
         return 0; /* the interrupt's doing, not the server's */
     if (!c->ready)
-        return fail_contender(trial, c, why.text, err);
+        return put_out(trial, c, why.code == ENOTSUP ? "lack" : "failure", why.text, err);
 
     tell(trial, "warming", c->entry->name);
     unsigned conversations = 0;
@@ -507,7 +513,7 @@ static int judge_all(struct trial *trial, struct err *err)
         if (subject->line != NULL && status == 0)
             status = note(trial, json_incref(subject->line), err);
         if (subject->refused && status == 0)
-            status = fail_contender(trial, c, subject->problem, err);
+            status = put_out(trial, c, subject->lacks ? "lack" : "failure", subject->problem, err);
         free(subject->problem);
         json_decref(subject->line);
     }
@@ -579,7 +585,7 @@ static unsigned read_back(struct trial *trial)
             struct contender *c = &trial->contenders[i];
             if (strcmp(c->entry->name, name) != 0)
                 continue;
-            c->out = c->out || strcmp(type, "failure") == 0;
+            c->out = c->out || strcmp(type, "failure") == 0 || strcmp(type, "lack") == 0;
             c->judged = c->judged || strcmp(type, "gate") == 0;
         }
     }

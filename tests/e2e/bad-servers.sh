@@ -67,3 +67,26 @@ nothing_left "nothing is left behind"
 
 show run plain $brief --format json
 exits "the good server alone: exit status 0" 0
+
+# One that says, by status 77, that the machine lacks what it needs, at its start or on a later boot.
+cat >"$tmp/lacks" <<'END'
+#!/bin/sh
+# STARTS: lacks something from the start after so many; then the stub's arguments.
+starts=$1
+shift
+echo >>"$0.starts"
+if [ "$(wc -l <"$0.starts")" -gt "$starts" ]; then
+    echo "no such device here" >&2
+    exit 77
+fi
+exec "$@"
+END
+chmod +x "$tmp/lacks"
+manifest lacks "$tmp/lacks" 0 "$stub" plain --port '{port}'
+show run plain lacks $brief --format json
+exits "a server that lacks something is no failure" 0
+row "it is skipped, and the row says for what" "$tmp/out" lacks '.status == "skipped" and (.reason | test("no such device here"))'
+show check
+has "check: it is skipped" "$tmp/out" "^lacks: skipped: .*no such device here"
+show check lacks
+exits "check: the one that was named can't be checked" 1

@@ -123,6 +123,11 @@ if "$build/stubs/no-uring" 1 true 2>/dev/null; then
         --format json >"$tmp/out" 2>"$tmp/err" </dev/null
     is "io_uring refused: run ends well" "$?" 0
     json "io_uring refused: both ranked" "$tmp/out" '[.entries[].status] == ["ranked", "ranked"]'
+    if [ -x "$build/servers/limit-uring" ]; then
+        "$build/stubs/no-uring" 1 "$build/servers/limit-uring" --port "$next_port" 2>"$tmp/err"
+        is "io_uring refused: its reference says that it can't run here" "$?" 77
+        has "io_uring refused: its reference says why" "$tmp/err" "refuses io_uring"
+    fi
 else
     skip "io_uring refused" "seccomp filters are refused here"
 fi
