@@ -266,6 +266,19 @@ static const struct file *grown(const struct file *before, int had, const struct
     return NULL;
 }
 
+/* What went wrong under load; of a server that has ended, how, and what it printed last. */
+static void find_unsound(struct vetting *v, const char *why)
+{
+    char detail[256];
+    char output[SERVER_OUTPUT_KEEP];
+    if (server_poll(v->server, detail, sizeof detail) == SERVER_RUNNING) {
+        find(v, "load", VET_FAIL, "%s", why);
+        return;
+    }
+    server_output(v->server, output, sizeof output);
+    find(v, "load", VET_FAIL, "the server %s; it last printed '%.300s' (%s)", detail, output, why);
+}
+
 static bool load_once(struct vetting *v, double *requests)
 {
     struct err err;
@@ -274,9 +287,9 @@ static bool load_once(struct vetting *v, double *requests)
                                       .duration_ns = LOAD_S * NS_PER_S,
                                       .settle_ns = v->plan.settle_ns};
     if (slice_measure(&v->plan, &v->target, &shape, v->stop, v->slice, &err) != 0)
-        find(v, "load", VET_FAIL, "%s", err.text);
+        find_unsound(v, err.text);
     else if (!stopped(v) && !slice_is_sound(&v->plan, v->slice, why, sizeof why))
-        find(v, "load", VET_FAIL, "%s", why);
+        find_unsound(v, why);
     else {
         *requests += (double)v->slice->load.total.valid;
         return true;

@@ -71,7 +71,8 @@ refused "no template" "no template" ENTRY=other
 refused "an unknown template" "unknown template 'rust'; templates: c command lua" ENTRY=other TEMPLATE=rust
 refused "a way out" "unknown template" ENTRY=other TEMPLATE=../servers
 
-# What check-entry must find.
+# What check-entry must find; that it goes through the whole contract was seen above.
+find tests/contract -name '*.md' ! -name A02.md ! -name D01.md -delete
 broken() { # TITLE TEXT SED-SCRIPT FILE
     cp "$4" "$tmp/kept"
     sed -i "$3" "$4"
@@ -82,6 +83,7 @@ broken() { # TITLE TEXT SED-SCRIPT FILE
 }
 broken "an unknown key" "manifest   FAIL  servers/mine/entry.conf:3: unknown key 'titel'" 's/^title/titel/' servers/mine/entry.conf
 broken "what does not compile" "build      FAIL" 's/^static int loop_fd/static imt loop_fd/' servers/mine/main.c
+broken "a server that ends under load" "the server exited with status 9; it last printed 'full" 's/^    c->fd = fd;/    static int count; if (++count > 40) { fputs("full", stderr); exit(9); }\n    c->fd = fd;/' servers/mine/main.c
 broken "a server that prints" "output     FAIL  it prints under load" 's/^        reply_refresh();.*/        reply_refresh(); puts("x"); fflush(stdout);/' servers/mine/main.c
 broken "a server that ignores SIGTERM" "SIGTERM    FAIL  ignored for 2 s" 's/        running = false;/        running = true;/' servers/mine/main.c
 broken "a server that keeps memory" "memory     FAIL  grew from" 's/^    if (bytes > 0)$/    char *volatile kept = malloc(64); *kept = 1;\n    if (bytes > 0)/' servers/mine/main.c
