@@ -21,6 +21,7 @@ image/*) [ "$ill" != no-image ] && echo sha256:0123456789abcdef ;;
 pull/*) refuse "no such host" ;;
 build/full) refuse "write /showdown/x: no space left on device" ;;
 build/broken) echo "the compiler's words"; exit 1 ;;
+run/hybrid | start/hybrid) refuse "crun: cgroups in hybrid mode not supported, drop all controllers from cgroupv2" ;;
 run/*) echo '{"defaultAction": "SCMP_ACT_ERRNO"}' ;;
 create/full) refuse "mkdir /var/lib/docker/overlay2/x: no space left on device" ;;
 create/no-profile) refuse "Decoding seccomp profile failed" ;;
@@ -126,6 +127,12 @@ exits "the limit of open files is refused: exit status" 1
 has "the limit of open files is refused: the remedy" "$tmp/err" "FILES="
 wrap no-mount run
 has "results can't be mounted: the remedy" "$tmp/err" "RESULTS=DIR"
+wrap hybrid run
+exits "a runtime that does not know the cgroups: exit status" 1
+has "a runtime that does not know the cgroups: the remedy, at the run" "$tmp/err" "apt-get install runc"
+rm "$root"/build/seccomp-*.json
+wrap hybrid run
+has "a runtime that does not know the cgroups: the remedy, at its first container" "$tmp/err" "apt-get install runc"
 wrap full run
 exits "a full disk: exit status" 1
 has "a full disk: the remedy" "$tmp/err" "disk is full.*prune"
