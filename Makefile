@@ -17,7 +17,7 @@ export CC CXX CFLAGS CXXFLAGS LDFLAGS BUILD
 entries := $(sort $(notdir $(patsubst %/entry.conf,%,$(shell find servers -mindepth 2 -maxdepth 2 -name entry.conf -xtype f))))
 
 ## make showdown      installs what is missing, builds, measures all entries, prints the table (about 4 min)
-##                    QUICK=1: a first look in 45 s; ENTRIES="a b": only these; WORKLOAD=name; C=connections
+##                    QUICK=1: a first look in 45 s; ENTRIES="a b": only these, all: the extra set too; WORKLOAD=name; C=connections
 ENTRIES ?=
 WORKLOAD ?=
 C ?=
@@ -28,7 +28,7 @@ run_arguments = $(ENTRIES) $(if $(WORKLOAD),--workload $(WORKLOAD)) $(if $(C),-c
 .PHONY: showdown
 showdown:
 	@scripts/setup run $(ENTRIES)
-	@$(MAKE) --no-print-directory -s -j$$(nproc) build-info
+	@$(MAKE) --no-print-directory -s -j$$(nproc) build-info ENTRIES="$(or $(ENTRIES),$(default_set))"
 	@$(BUILD)/showdown run $(run_arguments)
 
 ## make docker-showdown  the same in a container, with the same arguments; needs Docker or podman and
@@ -242,7 +242,10 @@ check:
 # With ENTRIES, those and the references, which every run measures; a name that is none is left for
 # the program to refuse.
 references := $(notdir $(patsubst %/entry.conf,%,$(shell grep -l '^status *= *reference' $(entries:%=servers/%/entry.conf))))
-chosen := $(if $(ENTRIES),$(filter $(entries),$(ENTRIES) $(references)),$(entries))
+extra_set := $(notdir $(patsubst %/entry.conf,%,$(shell grep -l '^set *= *extra' $(entries:%=servers/%/entry.conf))))
+default_set := $(filter-out $(extra_set),$(entries))
+named := $(if $(filter all,$(ENTRIES)),,$(ENTRIES))
+chosen := $(if $(named),$(filter $(entries),$(named) $(references)),$(entries))
 
 .PHONY: servers
 servers: $(addprefix entry-,$(chosen))

@@ -25,7 +25,7 @@ absent := $(strip $(absent_modules) $(absent_needs))
 ifneq ($(absent),)
 all:
 	@rm -f $(out)
-	@echo "skipped $(ENTRY): $(absent) not found; needs: $(apt)"
+	@$(if $(filter extra,$(set)),,echo "skipped $(ENTRY): $(absent) not found; needs: $(apt)")
 else ifeq ($(strip $(sources)),)
 all: ;
 else

@@ -21,9 +21,9 @@ static const char usage[] =
     "       showdown run --resume DIR\n"
     "Holds the entries against the contract (showdown check), measures those that pass side by "
     "side,\n"
-    "prints the table and where the record lies. Without ENTRY: all of them. The reference rows "
-    "are\n"
-    "always measured as well.\n"
+    "prints the table and where the record lies. Without ENTRY: the default set; all: the extra "
+    "ones\n"
+    "too. The reference rows are always measured as well.\n"
     "  -w, --workload NAME    %s (default: hello)\n"
     "  -c, --connections N    connections kept open, 1 to 20000 (default: the workload's, 64)\n"
     "      --quick            3 boots in 25 s, only the cases that gate: a first look\n"
@@ -340,7 +340,7 @@ static void print_boot(void *context, const struct trial_progress *progress)
     fputc('\n', stderr);
 }
 
-/* The entries asked for (all, if none), and the references. NULL after an error. */
+/* The entries asked for (the default set, if none), and the references. NULL after an error. */
 static const struct entry **choose(const struct entry_list *list, char **names, int count,
                                    size_t *chosen, struct err *err)
 {
@@ -348,20 +348,36 @@ static const struct entry **choose(const struct entry_list *list, char **names, 
     bool *wanted = mem_alloc(list->count + 1, sizeof *wanted);
     *chosen = 0;
     bool known = true;
+    bool all = false;
     for (int i = 0; i < count && known; i++) {
+        if (strcmp(names[i], ENTRY_ALL) == 0) {
+            all = true;
+            continue;
+        }
         const struct entry *entry = entry_find(list, names[i], err);
         known = entry != NULL;
         if (known)
             wanted[entry - list->items] = true;
     }
     for (size_t i = 0; i < list->count; i++)
-        if (count == 0 || wanted[i] || list->items[i].status == ENTRY_REFERENCE)
+        if (all || wanted[i] || (count == 0 && !entry_is_extra(&list->items[i])) ||
+            list->items[i].status == ENTRY_REFERENCE)
             entries[(*chosen)++] = &list->items[i];
     free(wanted);
     if (known)
         return entries;
     free(entries);
     return NULL;
+}
+
+/* Those of the extra set that a run of the default set leaves out. */
+static json_t *left_out(const struct entry_list *list, bool by_default)
+{
+    json_t *names = json_array();
+    for (size_t i = 0; by_default && i < list->count; i++)
+        if (entry_is_extra(&list->items[i]))
+            json_array_append_new(names, json_string(list->items[i].name));
+    return names;
 }
 
 /* What --twin asks for: an entry of this run that can run and be ranked. */
@@ -601,6 +617,7 @@ static int start_new(const struct cli *cli, const struct flags *flags,
             .run = trial_describe(&options, argc, argv, version),
             .lines = json_array(),
         };
+        json_object_set_new(data.run, "left_out", left_out(list, optind == argc));
         json_t *built = built_with(cli->build);
         if (built != NULL)
             json_object_set_new(data.run, "build", built);

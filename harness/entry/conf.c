@@ -37,6 +37,7 @@ static const struct key keys[] = {
     KEY(run, true),        KEY(version, false),
     KEY(workloads, false), {"status", offsetof(struct entry, status_reason), false},
     KEY(waive, false),     KEY(notes, false),
+    KEY(set, false),
 };
 #define KEY_COUNT (sizeof keys / sizeof keys[0])
 
@@ -172,6 +173,8 @@ static int check_name(struct reader *reader, const char *folder)
         return REFUSE(reader, "name '%s' may hold a-z, 0-9 and, not at its start, -", name);
     if (strcmp(name, folder) != 0)
         return REFUSE(reader, "name '%s' is not the folder's, '%s'", name, folder);
+    if (strcmp(name, ENTRY_ALL) == 0)
+        return REFUSE(reader, "name '%s' stands for every entry; take another", name);
     return 0;
 }
 
@@ -195,6 +198,15 @@ static int check_tuning(struct reader *reader)
     at_key(reader, "tuning");
     return REFUSE(reader, "tuning '%s' is neither 'stock' nor 'tuned', with ': why' after it",
                   tuning);
+}
+
+static int check_set(struct reader *reader)
+{
+    const char *set = reader->entry->set;
+    if (set == NULL || strcmp(set, "default") == 0 || strcmp(set, "extra") == 0)
+        return 0;
+    at_key(reader, "set");
+    return REFUSE(reader, "set '%s' is none of: default, extra", set);
 }
 
 /* Leaves in status_reason only the reason. */
@@ -330,6 +342,8 @@ static int check_all(struct reader *reader, const char *folder)
         status = check_layer(reader);
     if (status == 0)
         status = check_tuning(reader);
+    if (status == 0)
+        status = check_set(reader);
     if (status == 0)
         status = take_status(reader);
     if (status == 0)

@@ -75,6 +75,11 @@ static bool holds_manifest(const char *folder, const char *name)
     return holds;
 }
 
+bool entry_is_extra(const struct entry *entry)
+{
+    return strcmp(entry->set, "extra") == 0;
+}
+
 static int order_names(const struct dirent **a, const struct dirent **b)
 {
     return strcmp((*a)->d_name, (*b)->d_name);

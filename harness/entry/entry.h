@@ -25,6 +25,8 @@
  *   version    argv template of a command that prints the version
  *   workloads  names of the workloads it takes part in; none: all
  *   status     active (where not given) | reference | broken: why
+ *   set        default (where not given) | extra: measured only where it is named, or all are asked
+ *              for (ENTRY_ALL)
  *   waive      cases of the contract that the entry may fail, each with why: the library's bug;
  *              "G10: picohttpparser PR 78; F05: …"
  *   notes      anything
@@ -48,8 +50,8 @@ struct entry {
     char *name;   /* [a-z0-9][a-z0-9-]*, the folder's */
     char *folder; /* absolute path */
     char *title, *language, *library, *layer, *parser, *model, *tuning, *jit;
-    char *sources, *pkgs, *needs, *apt, *run, *workloads, *version, *notes, *waive,
-        *config; /* "" where not given */
+    char *sources, *pkgs, *needs, *apt, *run, *workloads, *version, *notes, *waive, *config,
+        *set; /* "" where not given */
     enum entry_status status;
     char *status_reason; /* for broken; else "" */
     char *binary;        /* <build>/servers/<name>, whether it exists or not */
@@ -69,6 +71,11 @@ struct entry_list {
  * whole list (-EINVAL), naming file:line; then `list` is empty. No manifest at all: -ENOENT. */
 int entry_list_read(const char *root, const char *build, struct entry_list *list, struct err *err);
 void entry_list_free(struct entry_list *list);
+
+/* In place of a name: every entry, the extra ones too. No entry can be called so. */
+#define ENTRY_ALL "all"
+
+bool entry_is_extra(const struct entry *entry);
 
 /* The entry of that name, or NULL with err naming the nearest ("unknown entry 'libub'; did you mean
  * 'libuv'? …") by edit distance (Levenshtein 1966), or all if none is near. */

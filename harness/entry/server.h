@@ -51,11 +51,11 @@ int server_start(const struct server_start *start, struct server **server, struc
 
 /* Waits until `request` is answered as `expect` has it: that is readiness. Polls every 2 ms at
  * first, slower later (50 ms). -ETIMEDOUT after deadline_ns (from now), -ECHILD if it ended
- * (-ENOTSUP with SERVER_STATUS_LACKS), -EPROTO if it answers wrongly (the reason, and the last stderr lines, in err), -EINTR if a
- * signal's handler ran. A connection closed or reset without an answer is tried again, for 2 s on
- * end. -EADDRINUSE if another process listens on that port as well (listener.h): who is measured
- * then nobody can say. The server goes on in all cases: end it with server_stop. *took_ns from the
- * start to the first right answer. */
+ * (-ENOTSUP with SERVER_STATUS_LACKS), -EPROTO if it answers wrongly (the reason, and the last
+ * stderr lines, in err), -EINTR if a signal's handler ran. A connection closed or reset without an
+ * answer is tried again, for 2 s on end. -EADDRINUSE if another process listens on that port as
+ * well (listener.h): who is measured then nobody can say. The server goes on in all cases: end it
+ * with server_stop. *took_ns from the start to the first right answer. */
 int server_wait_ready(struct server *server, const char *request, size_t request_bytes,
                       const struct http_expect *expect, uint64_t deadline_ns, uint64_t *took_ns,
                       struct err *err);

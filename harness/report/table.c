@@ -102,6 +102,23 @@ static void print_doubts(FILE *out, const struct record_data *data, const struct
     }
 }
 
+/* Nothing is hidden: what there is and was not asked for. */
+static void print_left_out(FILE *out, const struct record_data *data)
+{
+    size_t i;
+    const json_t *name;
+    const json_t *names = json_object_get(data->run, "left_out");
+    if (json_array_size(names) == 0)
+        return;
+    fputs("Not measured, being of the extra set:", out);
+    json_array_foreach(names, i, name)
+    {
+        const char *text = json_is_string(name) ? json_string_value(name) : "";
+        fprintf(out, "%s %s", i > 0 ? "," : "", text_shown(text).text);
+    }
+    fputs(". make showdown ENTRIES=all takes them in.\n", out);
+}
+
 static void print_waivers(FILE *out, const struct summary *summary)
 {
     for (size_t i = 0; i < summary->count; i++) {
@@ -239,6 +256,7 @@ static void print_foot(FILE *out, const struct record_data *data, const struct s
 {
     print_failures(out, summary);
     print_waivers(out, summary);
+    print_left_out(out, data);
     print_ranks(out, summary);
     print_twin(out, &summary->ranking);
     print_limit(out, summary);

@@ -67,6 +67,7 @@ refused "no name" "no name: make new ENTRY=name TEMPLATE=c" TEMPLATE=c
 refused "a bad name" "may hold a-z, 0-9" ENTRY=Mine TEMPLATE=c
 refused "a folder that is there" "exists already" ENTRY=mine TEMPLATE=c
 refused "the shared folder" "is taken" ENTRY=common TEMPLATE=c
+refused "the word for every entry" "stands for every entry" ENTRY=all TEMPLATE=c
 refused "no template" "no template" ENTRY=other
 refused "an unknown template" "unknown template 'rust'; templates: c command lua" ENTRY=other TEMPLATE=rust
 refused "a way out" "unknown template" ENTRY=other TEMPLATE=../servers

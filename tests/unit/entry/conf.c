@@ -29,8 +29,9 @@ struct refusal {
 
 static const struct refusal refusals[] = {
     {"unknown key", GOOD RUN "colour = red\n", 0,
-     AT(8, "unknown key 'colour'; known keys: name title language library layer parser model "
-           "tuning jit config sources pkgs needs apt run version workloads status waive notes")},
+     AT(8,
+        "unknown key 'colour'; known keys: name title language library layer parser model "
+        "tuning jit config sources pkgs needs apt run version workloads status waive notes set")},
     {"upper case key", "Name = x\n" RUN, 0, AT(1, "unknown key 'Name'; known keys: ")},
     {"make's other assignments", GOOD "pkgs += a\n" RUN, 0, AT(6, "unknown key 'pkgs +'; ")},
     {"dollar", GOOD "notes = $(shell id)\n" RUN, 0,
@@ -65,6 +66,7 @@ static const struct refusal refusals[] = {
      AT(5, "layer 'loops' is none of: loop loop+parser server framework")},
     {"bad status", GOOD RUN "status = retired\n", 0,
      AT(8, "status 'retired' is none of: active, reference, broken: REASON")},
+    {"bad set", GOOD RUN "set = more\n", 0, AT(8, "set 'more' is none of: default, extra")},
     {"broken without a reason", GOOD RUN "status = broken:\n", 0,
      AT(8, "status 'broken:' is none of: active, reference, broken: REASON")},
     {"bad tuning", GOOD RUN "tuning = stocked\n", 0,
