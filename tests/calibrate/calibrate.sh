@@ -58,7 +58,7 @@ measure() { # FLAG...
 # of $told, the line of the table's foot on what is unsteady.
 judged() { # TITLE PLANTED CONDITION FOUND
     local failed_it=1 found told
-    jq -e "$3" "$tmp/out" >/dev/null 2>&1 && failed_it=0
+    holds "$tmp/out" "$3" >/dev/null && failed_it=0
     told=$("$showdown" --root "$root" report "$(latest)" 2>/dev/null | sed -n 's/^unsteady: //p')
     found=$(jq -r --arg told "$told" "
         def percent: if . == null then \"?\" else . * 1000 | round / 10 | tostring + \"%\" end;
@@ -131,20 +131,26 @@ judged "(6) errors" "a wrong body from the 30,000th answer on, beside a plain se
     '(.entries | map({(.name): .verdict}) | add) as $v | $v.wrong == "errors" and $v.plain != "errors"' \
     '.entries | map("\(.name): \(.verdict), \(.reason // "no error")") | join("; ")'
 
-entry ages ages 100
+# Chance names a plain server in one run of 20 at most (stats/drift.h), and there are two such runs:
+# where it did, a second run is judged, and the result says so. What is planted must be in both.
+unsteady() { # ENTRY TITLE PLANTED
+    local plain='[.entries[] | select(.name != $planted and (.verdicts | index("unsteady")))] | length'
+    local named='[.entries[] | select(.name == $planted and (.verdicts | index("unsteady")))] | length'
+    local condition="($plain) == 0 and ($named) == 1" again=""
+    condition=${condition//\$planted/\"$1\"}
+    measure "$1" plain other third --twin none --boots 1 --budget "$(part 10)" --slice 50ms
+    if holds "$tmp/out" --arg planted "$1" "($plain) > 0 and ($named) == 1" >/dev/null; then
+        again="a plain one was named in $(basename "$(latest)"), so once more: "
+        measure "$1" plain other third --twin none --boots 1 --budget "$(part 10)" --slice 50ms
+    fi
+    judged "$2" "$3, beside three plain ones" "$condition" \
+        "\"$again\" + (.entries | map(\"\(.name): \(.verdicts | join(\" and \"))\") | join(\"; \")) + \"; \" + \$told"
+}
 entry third plain
-measure ages plain other third --twin none --boots 1 --budget "$(part 10)" --slice 50ms
-judged "(6) trend" "a server slower by 20 us a request for each second of its age, beside three plain ones" \
-    '(.entries | map({(.name): .verdicts}) | add) as $v | ($v.ages | index("unsteady")) and
-    ($v.plain + $v.other + $v.third | index("unsteady") | not)' \
-    '(.entries | map("\(.name): \(.verdicts | join(" and "))") | join("; ")) + "; " + $told'
-
+entry ages ages 100
+unsteady ages "(6) trend" "a server slower by 20 us a request for each second of its age"
 entry warms warms 500
-measure warms plain other third --twin none --boots 1 --budget "$(part 10)" --slice 50ms
-judged "(6) warm-up" "500 us a request over the age in seconds: never warm, beside three plain ones" \
-    '(.entries | map({(.name): .verdicts}) | add) as $v | ($v.warms | index("unsteady")) and
-    ($v.plain + $v.other + $v.third | index("unsteady") | not)' \
-    '(.entries | map("\(.name): \(.verdicts | join(" and "))") | join("; ")) + "; " + $told'
+unsteady warms "(6) warm-up" "500 us a request over the age in seconds: never warm"
 
 printf '\ncalibrate: %s of %s pass, in %s s; records in %s\n' "$passed" "$((passed + failed))" \
     "$(($(date +%s) - began))" "${records#"$repository/"}"

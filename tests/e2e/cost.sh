@@ -34,7 +34,7 @@ has "--against a file without costs: the message" "$tmp/err" "holds no costs"
 
 # ---- system calls
 show cost plain -n 500 --only syscalls --save "$tmp/calls.json" --format json
-if jq -e '.entries[0].absent.syscalls' "$tmp/out" >/dev/null; then
+if holds "$tmp/out" '.entries[0].absent.syscalls' >/dev/null; then
     skip "system calls" "$(jq -r '.entries[0].absent.syscalls' "$tmp/out")"
 else
     exits "system calls: exit status" 0

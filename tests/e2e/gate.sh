@@ -9,8 +9,8 @@ fails() { # NAME ID...
     local name=$1 id missed=
     shift
     for id in "$@"; do
-        jq -e --arg id "$id" --arg name "$name" '.subjects[] | select(.name == $name) | .cases[] |
-            select(.id == $id) | .verdict == "failed"' "$tmp/check.json" >/dev/null || missed="$missed $id"
+        holds "$tmp/check.json" --arg id "$id" --arg name "$name" '.subjects[] | select(.name == $name) | .cases[] |
+            select(.id == $id) | .verdict == "failed"' >/dev/null || missed="$missed $id"
     done
     is "$name: fails the cases it should" "$missed" ""
 }
@@ -19,8 +19,8 @@ passes() { # NAME ID...
     local name=$1 id missed=
     shift
     for id in "$@"; do
-        jq -e --arg id "$id" --arg name "$name" '.subjects[] | select(.name == $name) | .cases[] |
-            select(.id == $id) | .verdict == "passed"' "$tmp/check.json" >/dev/null || missed="$missed $id"
+        holds "$tmp/check.json" --arg id "$id" --arg name "$name" '.subjects[] | select(.name == $name) | .cases[] |
+            select(.id == $id) | .verdict == "passed"' >/dev/null || missed="$missed $id"
     done
     is "$name: passes the cases that its fault does not touch" "$missed" ""
 }

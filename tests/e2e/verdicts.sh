@@ -11,7 +11,7 @@ finds() { # TITLE FILE ENTRY VERDICT [JQ-CONDITION]
 
 # With others on both cores for most of the time nothing planted can be told from what they do.
 crowded() { # TITLE FILE: true, and a skip, if so
-    jq -e 'any(.entries[]; .foreign > 0.3)' "$2" >/dev/null || return 1
+    holds "$2" 'any(.entries[]; .foreign > 0.3)' >/dev/null || return 1
     skip "$1" "others had over 30% of both cores"
 }
 
