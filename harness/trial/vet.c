@@ -90,6 +90,18 @@ static void vet_manifest(struct vetting *v)
         find(v, "manifest", VET_PASS, "%s, %s, %s", e->title, e->library, e->layer);
 }
 
+/* What the manifest owns up to is no failure of the folder: it is shown as broken, with the reason.
+ */
+static void vet_broken(struct vetting *v)
+{
+    bool falls_short = v->vet->failed;
+    v->vet->failed = false;
+    if (falls_short)
+        find(v, "status", VET_WARN, "broken, as the manifest says: a row without figures");
+    else
+        find(v, "status", VET_FAIL, "nothing fails, but the manifest says broken: status = active");
+}
+
 static void vet_version(struct vetting *v)
 {
     char *version = entry_version(v->entry);
@@ -466,6 +478,8 @@ void vet_entry(const struct entry *entry, const struct page_list *pages, const c
         vet_running(&v);
     vet_readme(&v);
     vet_licence(&v, licence);
+    if (entry->status == ENTRY_BROKEN)
+        vet_broken(&v);
     give_tmp_back(v.tmp, before);
     free(before);
     free(v.slice);

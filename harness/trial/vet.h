@@ -14,7 +14,7 @@ enum vet_verdict { VET_PASS, VET_WARN, VET_FAIL };
 
 struct vet_finding {
     const char *what; /* manifest, version, readiness, contract, load, memory, output, files,
-                         SIGTERM, README, licence */
+                         SIGTERM, README, licence, status */
     enum vet_verdict verdict;
     char text[1024]; /* what was seen; for what falls short, then the remedy */
 };
@@ -24,7 +24,7 @@ struct vet_finding {
 struct vet {
     struct vet_finding findings[VET_FINDINGS_MAX];
     size_t count;
-    bool failed; /* at least one VET_FAIL */
+    bool failed; /* at least one VET_FAIL; of an entry with status broken: none */
 };
 
 /* Looks at `entry`, which is ready, about 10 s long. `licence` is the collection's own LICENSE

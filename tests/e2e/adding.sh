@@ -88,3 +88,13 @@ broken "a server that ends under load" "the server exited with status 9; it last
 broken "a server that prints" "output     FAIL  it prints under load" 's/^        reply_refresh();.*/        reply_refresh(); puts("x"); fflush(stdout);/' servers/mine/main.c
 broken "a server that ignores SIGTERM" "SIGTERM    FAIL  ignored for 2 s" 's/        running = false;/        running = true;/' servers/mine/main.c
 broken "a server that keeps memory" "memory     FAIL  grew from" 's/^    if (bytes > 0)$/    char *volatile kept = malloc(64); *kept = 1;\n    if (bytes > 0)/' servers/mine/main.c
+
+# One that owns up to what it can't do, and one that does so without need.
+sed -i 's/^status = active/status = broken: prints all it reads/' servers/mine/entry.conf
+make -s check-entry ENTRY=mine >"$tmp/out" 2>&1
+is "broken without need: fails" "$(($? != 0))" 1
+prints "broken without need: is told" "$tmp/out" "status     FAIL  nothing fails, but the manifest says broken"
+sed -i 's/^        reply_refresh();.*/        reply_refresh(); puts("x"); fflush(stdout);/' servers/mine/main.c
+make -s check-entry ENTRY=mine >"$tmp/out" 2>&1
+is "broken as it says: is no failure" "$?" 0
+prints "broken as it says: what fails is told" "$tmp/out" "output     FAIL  it prints under load"
