@@ -3,6 +3,7 @@
 # says so; the harness then shows its row as skipped with what it needs.
 #
 # `pkgs` holds pkg-config names and, for a library without one, `-lname`.
+# `headers` holds what a library of headers alone is included by.
 # `needs` holds programs looked for on PATH, and files named by their whole path.
 # `sources` are relative to the entry's folder.
 
@@ -19,7 +20,12 @@ objects := $(addprefix $(BUILD)/obj/$(ENTRY)/,$(objects))
 
 absent_modules := $(shell for m in $(modules); do $(pkg_config) --exists $$m 2>/dev/null || echo $$m; done)
 absent_needs := $(shell for n in $(needs); do case $$n in (/*) [ -e $$n ] ;; (*) command -v $$n >/dev/null ;; esac || echo $$n; done)
-absent := $(strip $(absent_modules) $(absent_needs))
+plusplus := $(filter %.cc,$(sources))
+compiler := $(if $(plusplus),$(CXX),$(CC))
+absent_compiler := $(if $(sources),$(shell command -v $(firstword $(compiler)) >/dev/null || echo $(firstword $(compiler))))
+absent_headers := $(if $(absent_compiler),,$(shell for h in $(headers); do \
+    printf '\043if !__has_include(<%s>)\n\043error\n\043endif\n' $$h | $(compiler) -E -x c$(if $(plusplus),++) - >/dev/null 2>&1 || echo $$h; done))
+absent := $(strip $(absent_modules) $(absent_headers) $(absent_needs) $(absent_compiler))
 
 .PHONY: all
 ifneq ($(absent),)
@@ -31,13 +37,12 @@ all: ;
 else
 pkg_cflags := $(if $(modules),$(shell $(pkg_config) --cflags $(modules)))
 pkg_libs := $(if $(modules),$(shell $(pkg_config) --libs $(modules))) $(filter -l%,$(pkgs))
-linker := $(if $(filter %.cc,$(sources)),$(CXX),$(CC))
 
 all: $(out)
 
 $(out): $(objects)
 	@mkdir -p $(@D)
-	$(linker) $(LDFLAGS) -rdynamic -o $@ $(objects) $(pkg_libs)
+	$(compiler) $(LDFLAGS) -rdynamic -o $@ $(objects) $(pkg_libs)
 
 define compile
 @mkdir -p $(@D)

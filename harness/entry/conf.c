@@ -37,7 +37,7 @@ static const struct key keys[] = {
     KEY(run, true),        KEY(version, false),
     KEY(workloads, false), {"status", offsetof(struct entry, status_reason), false},
     KEY(waive, false),     KEY(notes, false),
-    KEY(set, false),
+    KEY(set, false),       KEY(headers, false),
 };
 #define KEY_COUNT (sizeof keys / sizeof keys[0])
 

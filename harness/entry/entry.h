@@ -14,6 +14,8 @@
  *   tuning     stock | tuned, then ": why"
  *   sources    files to compile, relative to the folder; none: nothing is built
  *   pkgs       pkg-config names, and -lNAME for a library without one
+ *   headers    of a library that is nothing else, such as boost/beast.hpp; looked for by the
+ *              compiler, and only when the entry is built
  *   needs      programs looked for on PATH, and files by their whole path
  *   apt        Debian packages that bring all of it
  *   run        argv template: words split on blanks, with {bin} {dir} {port} {workers}
@@ -50,8 +52,8 @@ struct entry {
     char *name;   /* [a-z0-9][a-z0-9-]*, the folder's */
     char *folder; /* absolute path */
     char *title, *language, *library, *layer, *parser, *model, *tuning, *jit;
-    char *sources, *pkgs, *needs, *apt, *run, *workloads, *version, *notes, *waive, *config,
-        *set; /* "" where not given */
+    char *sources, *pkgs, *needs, *apt, *run, *workloads, *version, *notes, *waive, *config, *set,
+        *headers; /* "" where not given */
     enum entry_status status;
     char *status_reason; /* for broken; else "" */
     char *binary;        /* <build>/servers/<name>, whether it exists or not */

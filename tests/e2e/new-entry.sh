@@ -35,3 +35,35 @@ has "its row is in the table" "$tmp/out" "throwaway"
 rm -r "$root/results" "$root/servers/throwaway"
 (cd "$root" && find . -type f -exec cksum {} + | sort -k3) >"$tmp/after"
 is "no other file changed" "$(diff "$tmp/before" "$tmp/after")" ""
+
+# One in C++: a compiler or a header that is missing skips it, with what it needs, and fails nothing.
+make_servers() { (cd "$root" && env -u MAKEFLAGS -u MAKELEVEL make BUILD="$tmp/build" "$@" servers) >"$tmp/make.log" 2>&1; }
+mkdir "$root/servers/plusplus"
+echo 'int main() { return nullptr != nullptr; }' >"$root/servers/plusplus/main.cc"
+manifest="name = plusplus
+title = added by a test
+language = C++
+library = none
+layer = server
+sources = main.cc
+apt = g++ libnosuch-dev
+run = {bin} --port {port}"
+echo "$manifest" >"$root/servers/plusplus/entry.conf"
+if command -v g++ >/dev/null; then
+    make_servers CXX=g++
+    is "C++: make builds it" "$?" 0
+    is "C++: its program is there" "$([ -x "$tmp/build/servers/plusplus" ]; echo $?)" 0
+    printf '%s\nheaders = vector no/such.hpp\n' "$manifest" >"$root/servers/plusplus/entry.conf"
+    make_servers CXX=g++
+    is "no header: make passes" "$?" 0
+    has "no header: what it needs is said" "$tmp/make.log" \
+        '^skipped plusplus: no/such.hpp not found; needs: g\+\+ libnosuch-dev$'
+else
+    skip "C++: make builds it; a missing header" "no g++"
+fi
+make_servers CXX=nosuch-c++
+is "no C++ compiler: make passes" "$?" 0
+has "no C++ compiler: what it needs is said" "$tmp/make.log" \
+    '^skipped plusplus: nosuch-c\+\+ not found; needs: g\+\+ libnosuch-dev$'
+show list
+has "list: it was not built" "$tmp/out" 'plusplus .*not built; needs apt packages: g\+\+ libnosuch-dev'

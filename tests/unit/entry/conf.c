@@ -29,9 +29,9 @@ struct refusal {
 
 static const struct refusal refusals[] = {
     {"unknown key", GOOD RUN "colour = red\n", 0,
-     AT(8,
-        "unknown key 'colour'; known keys: name title language library layer parser model "
-        "tuning jit config sources pkgs needs apt run version workloads status waive notes set")},
+     AT(8, "unknown key 'colour'; known keys: name title language library layer parser model "
+           "tuning jit config sources pkgs needs apt run version workloads status waive notes set "
+           "headers")},
     {"upper case key", "Name = x\n" RUN, 0, AT(1, "unknown key 'Name'; known keys: ")},
     {"make's other assignments", GOOD "pkgs += a\n" RUN, 0, AT(6, "unknown key 'pkgs +'; ")},
     {"dollar", GOOD "notes = $(shell id)\n" RUN, 0,
@@ -195,6 +195,7 @@ static void all_keys_are_read(void **state)
                  "config = x.in\n"
                  "sources = main.c ../common/a.c\n"
                  "pkgs = x -ly\n"
+                 "headers = x/x.hpp\n"
                  "needs = sh\n"
                  "apt = libx-dev\n"
                  "run = {bin} --port={port} {dir}/a:{dir}/b {workers}\n"
@@ -219,6 +220,7 @@ static void all_keys_are_read(void **state)
     assert_string_equal(x->config, "x.in");
     assert_string_equal(x->sources, "main.c ../common/a.c");
     assert_string_equal(x->pkgs, "x -ly");
+    assert_string_equal(x->headers, "x/x.hpp");
     assert_string_equal(x->needs, "sh");
     assert_string_equal(x->apt, "libx-dev");
     assert_string_equal(x->version, "{bin} --version");
