@@ -206,12 +206,12 @@ int main(int argc, char **argv)
     struct server_args args;
     server_args_parse(&args, argc, argv, version);
     server_ignore_sigpipe();
+    int fd = server_listen(&args);
     reply_init();
 
     base = event_base_new();
     listener = base ? evconnlistener_new(base, on_connection, NULL,
-                                         LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, 0,
-                                         server_listen(args.port))
+                                         LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, 0, fd)
                     : NULL;
     if (!base || !listener) {
         fputs("libevent: cannot start\n", stderr);

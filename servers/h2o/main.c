@@ -247,6 +247,7 @@ int main(int argc, char **argv)
     snprintf(version, sizeof version, "lib%s", config.server_name.base);
     server_args_parse(&args, argc, argv, version);
     server_ignore_sigpipe();
+    int fd = server_listen(&args);
     configure();
 
     h2o_context_init(&context, h2o_evloop_create(), &config);
@@ -254,8 +255,7 @@ int main(int argc, char **argv)
     accept_context.hosts = config.hosts;
     accept_pause.cb = on_accept_pause_over;
     watch_sigterm(context.loop);
-    listener =
-        h2o_evloop_socket_create(context.loop, server_listen(args.port), H2O_SOCKET_FLAG_DONT_READ);
+    listener = h2o_evloop_socket_create(context.loop, fd, H2O_SOCKET_FLAG_DONT_READ);
     h2o_socket_read_start(listener, on_accept);
 
     /* SIGSTOP and SIGCONT make epoll_wait fail with EINTR (signal(7)), and h2o says so. */

@@ -237,6 +237,7 @@ int main(int argc, char **argv)
     struct server_args args;
     server_args_parse(&args, argc, argv, version);
     server_ignore_sigpipe();
+    int fd = server_listen(&args);
     reply_init();
 
     struct ev_loop *loop = ev_default_loop(EVBACKEND_EPOLL);
@@ -255,7 +256,7 @@ int main(int argc, char **argv)
     ev_timer_init(&accept_timer, on_accept_timer, 0., 0.);
     ev_signal_init(&term, on_term, SIGTERM);
     ev_signal_start(loop, &term);
-    ev_io_init(&listener, on_connections, server_listen(args.port), EV_READ);
+    ev_io_init(&listener, on_connections, fd, EV_READ);
     ev_io_start(loop, &listener);
     ev_run(loop, 0);
 

@@ -208,10 +208,9 @@ static struct event_base *make_base(void)
     return base;
 }
 
-static void start_http(uint16_t port)
+static void start_http(int fd)
 {
     int one = 1;
-    int fd = server_listen(port);
 
     /* Accepted sockets inherit it; evhttp writes each pipelined answer by itself, and each would
      * wait for the client to acknowledge the one before. */
@@ -237,13 +236,14 @@ int main(int argc, char **argv)
     snprintf(version, sizeof version, "libevent %s", event_get_version());
     server_args_parse(&args, argc, argv, version);
     server_ignore_sigpipe();
+    int fd = server_listen(&args);
 
     server.base = make_base();
     if (server.base == NULL) {
         fputs("cannot make an event loop\n", stderr);
         return 1;
     }
-    start_http(args.port);
+    start_http(fd);
     server.accept_again = evtimer_new(server.base, on_accept_pause_over, NULL);
     server.sigterm = evsignal_new(server.base, SIGTERM, on_sigterm, NULL);
     event_add(server.sigterm, NULL);

@@ -368,16 +368,17 @@ int main(int argc, char **argv)
     snprintf(version, sizeof version, "libmicrohttpd %s", MHD_get_version());
     server_args_parse(&args, argc, argv, version);
     server_ignore_sigpipe();
+    int fd = server_listen(&args);
     make_responses();
     hangups_fd = epoll_create1(EPOLL_CLOEXEC);
 
     daemon_running = MHD_start_daemon(
         MHD_USE_EPOLL | MHD_USE_TURBO, args.port, NULL, NULL, on_request, NULL,
-        MHD_OPTION_LISTEN_SOCKET, server_listen(args.port), MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-        (size_t)CONNECTION_BYTES, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTION_LIMIT,
-        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)TIMEOUT_S, MHD_OPTION_NOTIFY_CONNECTION,
-        on_connection, NULL, MHD_OPTION_UNESCAPE_CALLBACK, leave_escaped, NULL,
-        MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_END);
+        MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
+        MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTION_LIMIT, MHD_OPTION_CONNECTION_TIMEOUT,
+        (unsigned)TIMEOUT_S, MHD_OPTION_NOTIFY_CONNECTION, on_connection, NULL,
+        MHD_OPTION_UNESCAPE_CALLBACK, leave_escaped, NULL, MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1,
+        MHD_OPTION_END);
     if (daemon_running == NULL) {
         fputs("cannot start libmicrohttpd\n", stderr);
         return 1;

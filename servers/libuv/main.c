@@ -238,6 +238,7 @@ int main(int argc, char **argv)
     struct server_args args;
     server_args_parse(&args, argc, argv, version);
     server_ignore_sigpipe();
+    int fd = server_listen(&args);
     reply_init();
 
     loop = uv_default_loop();
@@ -247,7 +248,7 @@ int main(int argc, char **argv)
     uv_signal_init(loop, &term);
     uv_signal_start(&term, on_term, SIGTERM);
     uv_tcp_init(loop, &listener);
-    int error = uv_tcp_open(&listener, server_listen(args.port));
+    int error = uv_tcp_open(&listener, fd);
     if (error == 0)
         error = uv_listen((uv_stream_t *)&listener, BACKLOG, on_connection);
     if (error != 0) {

@@ -192,6 +192,7 @@ int main(int argc, char **argv)
     struct server_args args;
     server_args_parse(&args, argc, argv, version);
     server_ignore_sigpipe();
+    listen_fd = server_listen(&args);
     struct sigaction term = {.sa_handler = end};
     sigaction(SIGTERM, &term, NULL);
 
@@ -201,7 +202,6 @@ int main(int argc, char **argv)
         perror("epoll_create1");
         return 1;
     }
-    listen_fd = server_listen(args.port);
     watch(EPOLL_CTL_ADD, listen_fd, EPOLLIN, &listen_fd);
     serve();
 }

@@ -353,11 +353,11 @@ int main(int argc, char **argv)
     struct server_args args;
     server_args_parse(&args, argc, argv, version);
     server_ignore_sigpipe();
+    listen_fd = server_listen(&args);
     struct sigaction term = {.sa_handler = end};
     sigaction(SIGTERM, &term, NULL);
 
     canned_init();
     ring_open();
-    listen_fd = server_listen(args.port);
     serve();
 }

@@ -280,12 +280,12 @@ int main(int argc, char **argv)
     struct server_args args;
     server_args_parse(&args, argc, argv, http1_version);
     server_ignore_sigpipe();
+    listen_fd = server_listen(&args);
     reply_init();
     clock_refresh();
 
     signal_fd = signal_open();
     poll_fd = epoll_create1(EPOLL_CLOEXEC);
-    listen_fd = server_listen(args.port);
     watch(EPOLL_CTL_ADD, signal_fd, EPOLLIN, &signal_fd);
     watch(EPOLL_CTL_ADD, listen_fd, EPOLLIN, &listen_fd);
     serve();

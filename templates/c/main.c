@@ -207,6 +207,7 @@ int main(int argc, char **argv)
     struct server_args args;
     server_args_parse(&args, argc, argv, http1_version);
     server_ignore_sigpipe();
+    listen_fd = server_listen(&args);
     reply_init();
 
     sigset_t term;
@@ -215,7 +216,6 @@ int main(int argc, char **argv)
     sigprocmask(SIG_BLOCK, &term, NULL);
     signal_fd = signalfd(-1, &term, SFD_CLOEXEC | SFD_NONBLOCK);
     loop_fd = epoll_create1(EPOLL_CLOEXEC);
-    listen_fd = server_listen(args.port);
     watch(EPOLL_CTL_ADD, signal_fd, EPOLLIN, &signal_fd);
     watch(EPOLL_CTL_ADD, listen_fd, EPOLLIN, &listen_fd);
     serve();
