@@ -423,7 +423,7 @@ static int check(const struct cli *cli, const struct flags *flags, const struct 
         return count > 0 ? cli_usage("check", "--url and an entry: one at a time")
                          : check_url(flags, &options);
     struct entry_list list;
-    if (entry_list_read(cli->root, cli->build, &list, &err) != 0)
+    if (cli_read_entries(cli, &list, &err) != 0)
         return cli_fail(CLI_FAILED, "%s", err.text);
     int status = check_entries(flags, &options, &list, names, count);
     entry_list_free(&list);

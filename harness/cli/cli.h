@@ -5,6 +5,7 @@
 #define CLI_CLI_H
 
 #include "base/err.h"
+#include "entry/entry.h"
 #include "hammer/hammer.h"
 
 #include <getopt.h>
@@ -41,6 +42,9 @@ int cli_doctor(const struct cli *cli, int argc, char **argv);
  * reads well. cli_usage adds "try: showdown COMMAND --help" and returns CLI_USAGE. */
 int cli_fail(enum cli_exit status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 int cli_usage(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* All entries: entry_list_read and part_check. -errno with no list. */
+int cli_read_entries(const struct cli *cli, struct entry_list *list, struct err *err);
 
 /* getopt_long with its messages replaced by ours: an unknown flag or a missing value prints a
  * usage error naming it and returns '?'. Long options without a letter use values of 256 and more.

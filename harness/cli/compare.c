@@ -6,6 +6,7 @@
 #include "host/machine.h"
 #include "report/compare.h"
 #include "report/settings.h"
+#include "trial/part.h"
 #include "trial/trial.h"
 
 #include <errno.h>
@@ -449,6 +450,10 @@ static int measure(const struct flags *flags, const struct cli *cli, const struc
         .entries = entries, .entry_count = 2, .pages = pages, .gate_only = true, .stop = &cli_stop};
     if (make_plan(flags, &options.plan, &err) != 0)
         return cli_usage("compare", "%s", err.text);
+    for (int i = 0; i < 2; i++)
+        if (!part_takes(entries[i], options.plan.workload))
+            return cli_usage("compare", "%s takes part in other workloads only: %s", flags->entry,
+                             entries[i]->workloads);
     char host[256] = "unknown";
     gethostname(host, sizeof host - 1);
     char *results = flags->results != NULL ? mem_copy_string(flags->results)

@@ -374,7 +374,7 @@ int cli_cost(const struct cli *cli, int argc, char **argv)
         if (take_flag(&flags, option) != 0)
             return CLI_USAGE;
     }
-    if (entry_list_read(cli->root, cli->build, &list, &err) != 0)
+    if (cli_read_entries(cli, &list, &err) != 0)
         return cli_fail(CLI_FAILED, "%s", err.text);
     int status = CLI_OK;
     for (int i = optind; i < argc && status == CLI_OK; i++)

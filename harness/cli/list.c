@@ -118,7 +118,7 @@ int cli_list(const struct cli *cli, int argc, char **argv)
 
     struct entry_list list;
     struct err err;
-    if (entry_list_read(cli->root, cli->build, &list, &err) != 0)
+    if (cli_read_entries(cli, &list, &err) != 0)
         return cli_fail(CLI_FAILED, "%s", err.text);
     if (json)
         print_json(&list);

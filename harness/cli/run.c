@@ -5,6 +5,8 @@
 #include "entry/entry.h"
 #include "hammer/ports.h"
 #include "host/machine.h"
+#include "trial/crew.h"
+#include "trial/part.h"
 #include "trial/sure.h"
 #include "trial/trial.h"
 
@@ -42,7 +44,12 @@ static const char usage[] =
     "      --seed N           of every order and draw, 0 to 4294967295 (default: random, "
     "recorded)\n"
     "      --engine NAME      of the load generator: auto, epoll, io_uring (default: auto)\n"
-    "      --server-cpu N     core for the servers (default: chosen)\n"
+    "      --workers N        also a row with N workers, 1 to 64, of each entry that has "
+    "{workers}: what N\n"
+    "                         processes do against one\n"
+    "      --server-cpus LIST core for the servers (default: chosen); with --workers up to N: the "
+    "first is\n"
+    "                         that of one worker, N share them all\n"
     "      --hammer-burn TIME for calibration: the load generator spins so long before each "
     "request\n"
     "      --hammer-cpus LIST cores for the load generator, a thread each, such as 0,2-3 (default: "
@@ -85,7 +92,9 @@ struct flags {
     const char *twin; /* NULL: drawn */
     enum hammer_engine engine;
     uint64_t burn_ns;
-    int server_cpu;
+    uint64_t workers;
+    int server_cpus[HOST_SERVERS_MAX];
+    int server_count; /* 0: one, chosen */
     int hammer_cpus[HOST_HAMMERS_MAX];
     int hammer_count; /* 0: one, chosen */
     bool plan_given;  /* a flag that a resumed run can't take */
@@ -98,7 +107,8 @@ enum {
     TIMEOUT,
     SEED,
     ENGINE,
-    SERVER_CPU,
+    WORKERS,
+    SERVER_CPUS,
     HAMMER_BURN,
     HAMMER_CPUS,
     PRECISION,
@@ -118,7 +128,9 @@ static const struct option long_options[] = {{"workload", required_argument, NUL
                                              {"timeout", required_argument, NULL, TIMEOUT},
                                              {"seed", required_argument, NULL, SEED},
                                              {"engine", required_argument, NULL, ENGINE},
-                                             {"server-cpu", required_argument, NULL, SERVER_CPU},
+                                             {"workers", required_argument, NULL, WORKERS},
+                                             {"server-cpu", required_argument, NULL, SERVER_CPUS},
+                                             {"server-cpus", required_argument, NULL, SERVER_CPUS},
                                              {"hammer-burn", required_argument, NULL, HAMMER_BURN},
                                              {"hammer-cpus", required_argument, NULL, HAMMER_CPUS},
                                              {"precision", required_argument, NULL, PRECISION},
@@ -134,7 +146,6 @@ static const struct option long_options[] = {{"workload", required_argument, NUL
 /* Takes one flag. 0, or -1 after a usage error. */
 static int take_flag(struct flags *flags, int option)
 {
-    uint64_t number;
     flags->plan_given |=
         option != RESUME && option != STOP_AFTER && option != FORMAT && option != RESULTS;
     switch (option) {
@@ -156,11 +167,12 @@ static int take_flag(struct flags *flags, int option)
         return cli_parse_number("run", "--seed", optarg, 0, UINT32_MAX, &flags->seed);
     case ENGINE:
         return cli_parse_engine("run", optarg, &flags->engine);
-    case SERVER_CPU:
-        if (cli_parse_number("run", "--server-cpu", optarg, 0, HOST_CPUS_MAX - 1, &number) != 0)
-            return -1;
-        flags->server_cpu = (int)number;
-        return 0;
+    case WORKERS:
+        return cli_parse_number("run", "--workers", optarg, 1, PLAN_WORKERS_MAX, &flags->workers);
+    case SERVER_CPUS:
+        flags->server_count =
+            cli_parse_cpus("run", "--server-cpus", optarg, flags->server_cpus, HOST_SERVERS_MAX);
+        return flags->server_count < 0 ? -1 : 0;
     case HAMMER_BURN:
         return cli_parse_duration_ns("run", "--hammer-burn", optarg, &flags->burn_ns);
     case HAMMER_CPUS:
@@ -238,6 +250,11 @@ static int check_flags(const struct flags *flags, struct err *err)
                        "--precision looks after %d boots, and --boots %u ends before: raise it or "
                        "leave it out",
                        SURE_BOOTS_MIN, (unsigned)flags->boots);
+    if (flags->server_count > 1 && (unsigned)flags->server_count > flags->workers)
+        return err_set(err, EINVAL,
+                       "--server-cpus names %d cores for %u %s: name as many as --workers at most",
+                       flags->server_count, (unsigned)flags->workers,
+                       flags->workers == 1 ? "worker" : "workers");
     return 0;
 }
 
@@ -258,9 +275,11 @@ static int check_budget(const struct plan *plan, size_t contenders, struct err *
 
 static int choose_cpus(const struct flags *flags, struct host_cpu_plan *cpus, struct err *err)
 {
-    if (flags->hammer_count == 0)
-        return host_cpu_plan(flags->server_cpu, 1, cpus, err);
-    return host_cpu_plan_for(flags->server_cpu, flags->hammer_cpus, flags->hammer_count, cpus, err);
+    const struct host_cpu_wish wish = {.servers = flags->server_cpus,
+                                       .server_count = flags->server_count,
+                                       .hammers = flags->hammer_cpus,
+                                       .hammer_count = flags->hammer_count};
+    return host_cpu_plan_for(&wish, cpus, err);
 }
 
 /* The connections are shared out to the load generator's threads. */
@@ -275,10 +294,18 @@ static int check_load(const struct plan *plan, struct err *err)
     return ports_reserve_files(&need, err);
 }
 
-/* `contenders` counts the twin. */
-static int make_plan(const struct flags *flags, size_t contenders, struct plan *plan,
-                     struct err *err)
+/* Of what takes part in the plan: rows, second rows and the twin. */
+static size_t count_contenders(const struct flags *flags, const struct trial_options *options)
 {
+    size_t count = options->entry_count;
+    for (size_t i = 0; i < options->entry_count; i++)
+        count += crew_wanted(&options->plan, options->entries[i]);
+    return count + (flags->twin == NULL || strcmp(flags->twin, "none") != 0);
+}
+
+static int make_plan(const struct flags *flags, struct trial_options *options, struct err *err)
+{
+    struct plan *plan = &options->plan;
     memset(plan, 0, sizeof *plan);
     plan->workload = workload_find(flags->workload, err);
     if (plan->workload == NULL || check_flags(flags, err) != 0 ||
@@ -297,6 +324,8 @@ static int make_plan(const struct flags *flags, size_t contenders, struct plan *
     plan->engine = flags->engine;
     plan->burn_ns = flags->burn_ns;
     plan->precision = flags->precision;
+    plan->workers = (unsigned)flags->workers;
+    size_t contenders = count_contenders(flags, options);
     plan->boots = choose_boots(flags, plan, contenders);
     if (check_budget(plan, contenders, err) != 0)
         return -1;
@@ -406,23 +435,40 @@ static int choose_twin(const struct flags *flags, const struct entry_list *list,
     if (entry->status == ENTRY_BROKEN || !entry->ready)
         return err_set(err, EINVAL, "--twin %s: it can't run: %s", entry->name,
                        entry->status == ENTRY_BROKEN ? entry->status_reason : entry->missing);
+    if (!part_takes(entry, plan->workload))
+        return err_set(err, EINVAL, "--twin %s: it takes no part in the workload %s", entry->name,
+                       plan->workload->name);
     snprintf(plan->twin, sizeof plan->twin, "%s", entry->name);
     return 0;
 }
 
-/* Of what takes part in the plan. */
-static size_t count_contenders(const struct flags *flags, size_t entries)
+/* At least one entry that can be ranked must be able to run. */
+static int check_entries(const struct trial_options *options, struct err *err)
 {
-    return entries + (flags->twin == NULL || strcmp(flags->twin, "none") != 0);
+    bool any_ready = false;
+    for (size_t i = 0; i < options->entry_count; i++) {
+        const struct entry *entry = options->entries[i];
+        if (!entry->ready || entry->status != ENTRY_ACTIVE)
+            continue;
+        if (part_takes(entry, options->plan.workload))
+            return 0;
+        any_ready = true;
+    }
+    if (any_ready)
+        return err_set(err, ENOENT,
+                       "no entry that is ready takes part in the workload %s: name others, or "
+                       "another -w",
+                       options->plan.workload->name);
+    return err_set(err, ENOENT,
+                   "no entry is ready: `showdown list` says what each needs, `scripts/setup` "
+                   "installs it, `make` builds");
 }
 
-/* At least one entry that can be ranked must be able to run. */
-static bool any_ready(const struct trial_options *options)
+/* A second row of an entry that the list has already: its twin, or its workers. */
+static bool is_second_row(const json_t *entry)
 {
-    for (size_t i = 0; i < options->entry_count; i++)
-        if (options->entries[i]->ready && options->entries[i]->status == ENTRY_ACTIVE)
-            return true;
-    return false;
+    return json_object_get(entry, "twin_of") != NULL ||
+           json_object_get(entry, "workers_of") != NULL;
 }
 
 /* A run goes on only with the servers it began with. */
@@ -433,7 +479,7 @@ static int same_entries(const struct trial_options *options, const json_t *run, 
     json_t *item;
     json_array_foreach(json_object_get(run, "entries"), index, item)
     {
-        if (json_object_get(item, "twin_of") != NULL)
+        if (is_second_row(item))
             continue;
         char hash[17];
         const struct entry *entry = options->entries[next++];
@@ -477,8 +523,12 @@ static int same_origin(const json_t *run, const char *version, struct err *err)
 static int same_machine(const struct plan *plan, struct err *err)
 {
     struct host_cpu_plan now;
-    int status =
-        host_cpu_plan_for(plan->cpus.server, plan->cpus.hammer, plan->cpus.hammer_count, &now, err);
+    int servers[HOST_SERVERS_MAX];
+    const struct host_cpu_wish wish = {.servers = servers,
+                                       .server_count = host_cpu_servers(&plan->cpus, servers),
+                                       .hammers = plan->cpus.hammer,
+                                       .hammer_count = plan->cpus.hammer_count};
+    int status = host_cpu_plan_for(&wish, &now, err);
     if (status != 0)
         return status;
     if (now.allowed_count != plan->cpus.allowed_count || now.shared != plan->cpus.shared ||
@@ -491,15 +541,17 @@ static int same_machine(const struct plan *plan, struct err *err)
     return check_load(plan, err);
 }
 
-/* Of all that run.json lists but the twin, which is one of them again. */
+/* Of all that run.json lists but second rows. */
 static json_t *names_in(const json_t *run)
 {
     json_t *names = json_array();
     size_t index;
     json_t *item;
-    json_array_foreach(json_object_get(run, "entries"), index,
-                       item) if (json_object_get(item, "twin_of") == NULL)
-        json_array_append(names, json_object_get(item, "name"));
+    json_array_foreach(json_object_get(run, "entries"), index, item)
+    {
+        if (!is_second_row(item))
+            json_array_append(names, json_object_get(item, "name"));
+    }
     return names;
 }
 
@@ -601,12 +653,11 @@ static int start_new(const struct cli *cli, const struct flags *flags,
     if (options.entries == NULL)
         return cli_usage("run", "%s", err.text);
     int status = CLI_OK;
-    if (make_plan(flags, count_contenders(flags, options.entry_count), &options.plan, &err) != 0 ||
+    if (make_plan(flags, &options, &err) != 0 ||
         choose_twin(flags, list, &options, &options.plan, &err) != 0)
         status = cli_usage("run", "%s", err.text);
-    else if (!any_ready(&options))
-        status = cli_fail(CLI_FAILED, "no entry is ready: `showdown list` says what each needs, "
-                                      "`scripts/setup` installs it, `make` builds");
+    else if (check_entries(&options, &err) != 0)
+        status = cli_fail(CLI_FAILED, "%s", err.text);
     if (status == CLI_OK) {
         struct record *record = NULL;
         char host[256] = "unknown";
@@ -666,7 +717,7 @@ static int go_on(const struct flags *flags, const struct entry_list *list,
 int cli_run(const struct cli *cli, int argc, char **argv)
 {
     struct flags flags = {
-        .workload = "hello", .server_cpu = -1, .timeout_ns = 2 * NS_PER_S, .view = CLI_VIEW_TABLE};
+        .workload = "hello", .workers = 1, .timeout_ns = 2 * NS_PER_S, .view = CLI_VIEW_TABLE};
     struct entry_list list;
     struct err err;
     int option;
@@ -681,7 +732,7 @@ int cli_run(const struct cli *cli, int argc, char **argv)
     if (flags.resume != NULL && (flags.plan_given || optind < argc))
         return cli_usage(argv[0], "--resume follows the plan it began with: no entries and no flag "
                                   "but --stop-after and --format go with it");
-    if (entry_list_read(cli->root, cli->build, &list, &err) != 0)
+    if (cli_read_entries(cli, &list, &err) != 0)
         return cli_fail(CLI_FAILED, "%s", err.text);
     struct page_list pages;
     char *folder = mem_format("%s/tests/contract", cli->root);

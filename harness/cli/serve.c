@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "entry/entry.h"
 #include "entry/launch.h"
+#include "trial/plan.h"
 
 #include <poll.h>
 #include <signal.h>
@@ -15,7 +16,7 @@ static const char usage[] =
     "usage: showdown serve ENTRY --port N [--workers N]\n"
     "Runs one entry in the foreground until Ctrl-C, its output on the terminal.\n"
     "  --port N     where to listen on 127.0.0.1\n"
-    "  --workers N  processes or threads, for an entry that has {workers} (default 1)\n"
+    "  --workers N  processes or threads, for an entry that has {workers}, 1 to 64 (default 1)\n"
     "example: showdown serve libuv --port 8080 & curl -i http://127.0.0.1:8080/\n";
 
 #define READY_LIMIT_NS (10 * NS_PER_S)
@@ -44,8 +45,8 @@ static int read_options(int argc, char **argv, struct options *o)
         if (option == '?')
             return CLI_USAGE;
         bool port = option == 'p';
-        if (cli_parse_number(argv[0], port ? "--port" : "--workers", optarg, 1, port ? 65535 : 1024,
-                             &number) != 0)
+        if (cli_parse_number(argv[0], port ? "--port" : "--workers", optarg, 1,
+                             port ? 65535 : PLAN_WORKERS_MAX, &number) != 0)
             return CLI_USAGE;
         *(port ? &o->port : &o->workers) = (unsigned)number;
     }
@@ -102,7 +103,7 @@ static int serve(const struct entry *entry, const struct options *o)
     struct err err = {0};
     struct server *server;
     const struct entry_launch launch = {
-        .port = o->port, .workers = o->workers, .cpu = -1, .inherit_output = true};
+        .port = o->port, .workers = o->workers, .inherit_output = true};
     catch_signals();
     int status = entry_launch(entry, &launch, &server, &err);
     if (status != 0)
@@ -126,6 +127,11 @@ static bool can_serve(const struct entry *entry, const struct options *o)
         cli_fail(CLI_FAILED, "%s cannot run: %s", entry->name, entry->missing);
         return false;
     }
+    if (o->workers > 1 && !entry_takes_workers(entry)) {
+        cli_fail(CLI_FAILED, "%s takes no workers: neither its run nor its config has {workers}",
+                 entry->name);
+        return false;
+    }
     if (server_port_check(o->port, &err) != 0) {
         cli_fail(CLI_FAILED, "%s", err.text);
         return false;
@@ -141,7 +147,7 @@ int cli_serve(const struct cli *cli, int argc, char **argv)
         return status;
     struct entry_list list;
     struct err err;
-    if (entry_list_read(cli->root, cli->build, &list, &err) != 0)
+    if (cli_read_entries(cli, &list, &err) != 0)
         return cli_fail(CLI_FAILED, "%s", err.text);
     const struct entry *entry = entry_find(&list, o.name, &err);
     if (entry == NULL)

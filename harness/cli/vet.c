@@ -59,7 +59,7 @@ int cli_vet(const struct cli *cli, int argc, char **argv)
     }
     if (argc - optind != 1)
         return cli_usage("vet", "it takes one entry");
-    if (entry_list_read(cli->root, cli->build, &list, &err) != 0) {
+    if (cli_read_entries(cli, &list, &err) != 0) {
         printf("%-10s FAIL  %s\n", "manifest", err.text);
         return CLI_FAILED;
     }

@@ -69,7 +69,7 @@ char *entry_version(const struct entry *entry)
         return NULL;
     char **argv = entry_argv(entry, entry->version,
                              &(struct entry_fill){.workers = 1, .tmp = "", .config = ""});
-    struct server_start start = {.argv = argv, .folder = entry->folder, .cpu = -1};
+    struct server_start start = {.argv = argv, .folder = entry->folder};
     struct server *process;
     int status = server_start(&start, &process, NULL);
     entry_argv_free(argv);

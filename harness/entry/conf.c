@@ -289,6 +289,7 @@ static int check_workloads(struct reader *reader)
 {
     const char *text = reader->entry->workloads;
     at_key(reader, "workloads");
+    reader->entry->workloads_line = reader->line;
     if (text == NULL || strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789- \t") == strlen(text))
         return 0;
     return REFUSE(reader, "workloads '%s' may hold names of a-z, 0-9 and -, split on blanks", text);

@@ -1,12 +1,12 @@
 #include "entry/entry.h"
 
 #include "base/mem.h"
+#include "base/near.h"
 #include "entry/conf.h"
 #include "entry/path.h"
 
 #include <dirent.h>
 #include <errno.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -117,51 +117,14 @@ void entry_list_free(struct entry_list *list)
     *list = (struct entry_list){0};
 }
 
-static size_t least(size_t a, size_t b)
+static const char *nearest(const struct entry_list *list, const char *name)
 {
-    return a < b ? a : b;
-}
-
-#define NAME_MAX_COMPARED 64
-
-/* Levenshtein's distance, by rows; names longer than the rows are as far as can be. */
-static size_t distance(const char *a, const char *b)
-{
-    size_t width = strlen(b);
-    if (width >= NAME_MAX_COMPARED)
-        return SIZE_MAX;
-    size_t row[NAME_MAX_COMPARED];
-    for (size_t j = 0; j <= width; j++)
-        row[j] = j;
-    for (size_t i = 1; a[i - 1] != '\0'; i++) {
-        size_t diagonal = row[0];
-        row[0] = i;
-        for (size_t j = 1; j <= width; j++) {
-            size_t above = row[j];
-            size_t replaced = diagonal + (a[i - 1] != b[j - 1]);
-            row[j] = least(replaced, least(above, row[j - 1]) + 1);
-            diagonal = above;
-        }
-    }
-    return row[width];
-}
-
-/* Near is: at most a third of the letters differ (but one always may), or one holds the other. */
-static const struct entry *nearest(const struct entry_list *list, const char *name)
-{
-    const struct entry *best = NULL;
-    size_t best_distance = 0;
-    for (size_t i = 0; i < list->count; i++) {
-        const char *other = list->items[i].name;
-        size_t d = distance(name, other);
-        bool holds =
-            strlen(name) >= 2 && (strstr(other, name) != NULL || strstr(name, other) != NULL);
-        if ((d <= 1 || d * 3 <= strlen(other) || holds) && (best == NULL || d < best_distance)) {
-            best = &list->items[i];
-            best_distance = d;
-        }
-    }
-    return best;
+    const char **names = mem_alloc(list->count + 1, sizeof(*names));
+    for (size_t i = 0; i < list->count; i++)
+        names[i] = list->items[i].name;
+    const char *near = near_name(name, names, list->count);
+    free(names);
+    return near;
 }
 
 static char *all_names(const struct entry_list *list)
@@ -180,11 +143,10 @@ const struct entry *entry_find(const struct entry_list *list, const char *name, 
     for (size_t i = 0; i < list->count; i++)
         if (strcmp(list->items[i].name, name) == 0)
             return &list->items[i];
-    const struct entry *near = nearest(list, name);
+    const char *near = nearest(list, name);
     char *names = all_names(list);
     if (near != NULL)
-        err_set(err, ENOENT, "unknown entry '%s'; did you mean '%s'? All: %s", name, near->name,
-                names);
+        err_set(err, ENOENT, "unknown entry '%s'; did you mean '%s'? All: %s", name, near, names);
     else
         err_set(err, ENOENT, "unknown entry '%s'; one of: %s", name, names);
     free(names);

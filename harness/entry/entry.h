@@ -55,9 +55,10 @@ struct entry {
     char *sources, *pkgs, *needs, *apt, *run, *workloads, *version, *notes, *waive, *config, *set,
         *headers; /* "" where not given */
     enum entry_status status;
-    char *status_reason; /* for broken; else "" */
-    char *binary;        /* <build>/servers/<name>, whether it exists or not */
-    bool ready;          /* can be started */
+    unsigned workloads_line; /* of the manifest; 0: it names none */
+    char *status_reason;     /* for broken; else "" */
+    char *binary;            /* <build>/servers/<name>, whether it exists or not */
+    bool ready;              /* can be started */
     /* Why not: "node not found; needs apt packages: nodejs" or "not built; needs apt packages:
      * libuv1-dev; run make". "" when ready. */
     char *missing;

@@ -74,13 +74,14 @@ static void leave_files_behind(void)
         fcntl(fd, F_SETFD, FD_CLOEXEC);
 }
 
-static int pin(int cpu)
+static int pin(const int *cpus, int count)
 {
-    if (cpu < 0)
+    if (count == 0)
         return 0;
     cpu_set_t set;
     CPU_ZERO(&set);
-    CPU_SET((size_t)cpu, &set);
+    for (int i = 0; i < count; i++)
+        CPU_SET((size_t)cpus[i], &set);
     return sched_setaffinity(0, sizeof set, &set);
 }
 
@@ -115,7 +116,7 @@ static _Noreturn void become_server(const struct keeper_setup *setup, pid_t keep
         _exit(127); /* it died before the line above */
     if (redirect(setup) != 0)
         fail(setup, KEEPER_REDIRECT);
-    if (pin(start->cpu) != 0)
+    if (pin(start->cpus, start->cpu_count) != 0)
         fail(setup, KEEPER_PIN);
     if (limit(start->files) != 0)
         fail(setup, KEEPER_LIMIT);

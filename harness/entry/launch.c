@@ -23,13 +23,18 @@ static int write_config(const char *path, const char *text, struct err *err)
     return written ? 0 : err_set(err, code, "cannot write %s: %s", path, strerror(code));
 }
 
+static int read_config(const struct entry *entry, char **text, struct err *err)
+{
+    char *path = mem_format("%s/%s", entry->folder, entry->config);
+    int status = file_read(path, path, "config names a text", CONFIG_MAX_BYTES, text, NULL, err);
+    free(path);
+    return status;
+}
+
 static int make_config(const struct entry *entry, const struct entry_fill *fill, struct err *err)
 {
     char *template;
-    char *path = mem_format("%s/%s", entry->folder, entry->config);
-    int status =
-        file_read(path, path, "config names a text", CONFIG_MAX_BYTES, &template, NULL, err);
-    free(path);
+    int status = read_config(entry, &template, err);
     if (status != 0)
         return status;
     char *text = entry_text(entry, template, fill);
@@ -37,6 +42,19 @@ static int make_config(const struct entry *entry, const struct entry_fill *fill,
     free(text);
     free(template);
     return status;
+}
+
+bool entry_takes_workers(const struct entry *entry)
+{
+    char *template;
+    struct err err;
+    if (strstr(entry->run, "{workers}") != NULL)
+        return true;
+    if (entry->config[0] == '\0' || read_config(entry, &template, &err) != 0)
+        return false;
+    bool takes = strstr(template, "{workers}") != NULL;
+    free(template);
+    return takes;
 }
 
 static bool wants_scratch(const struct entry *entry)
@@ -79,7 +97,8 @@ int entry_launch(const struct entry *entry, const struct entry_launch *launch,
         char **all = join(launch->before, argv);
         const struct server_start start = {.argv = all,
                                            .folder = entry->folder,
-                                           .cpu = launch->cpu,
+                                           .cpus = launch->cpus,
+                                           .cpu_count = launch->cpu_count,
                                            .port = launch->port,
                                            .files = launch->files,
                                            .inherit_output = launch->inherit_output,

@@ -10,11 +10,16 @@
 struct entry_launch {
     unsigned port;
     unsigned workers; /* 0 counts as 1 */
-    int cpu;          /* the rest as in struct server_start */
+    const int *cpus;  /* the rest as in struct server_start */
+    int cpu_count;
     unsigned files;
     bool inherit_output;
     char *const *before; /* words put before its command, such as valgrind's; NULL: none */
 };
+
+/* Whether the entry can be told how many workers to start: {workers} stands in its command or in
+ * its config. */
+bool entry_takes_workers(const struct entry *entry);
 
 /* server_start() for `entry`. Its errors, and those of reading the config and of making the folder.
  */

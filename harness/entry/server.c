@@ -98,8 +98,8 @@ static int describe_failure(const struct keeper_failure *failure, const struct s
     case KEEPER_REDIRECT:
         return err_set(err, failure->code, "cannot start %s: /dev/null: %s", program, reason);
     case KEEPER_PIN:
-        return err_set(err, failure->code, "cannot start %s: pinning it to CPU %d: %s", program,
-                       start->cpu, reason);
+        return err_set(err, failure->code, "cannot start %s: pinning it to CPU %d%s: %s", program,
+                       start->cpus[0], start->cpu_count > 1 ? " and others" : "", reason);
     case KEEPER_LIMIT:
         return err_set(err, failure->code, "cannot start %s: its limit of open files: %s", program,
                        reason);

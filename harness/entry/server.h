@@ -38,14 +38,15 @@ enum server_state { SERVER_RUNNING, SERVER_EXITED, SERVER_SIGNALED, SERVER_FLOOD
 struct server_start {
     char *const *argv;
     const char *folder; /* working directory; a relative program is found from there */
-    int cpu;            /* to pin it to; -1: not pinned */
+    const int *cpus;    /* those it may run on, its children too */
+    int cpu_count;      /* 0: any */
     unsigned port;
     unsigned files;      /* RLIMIT_NOFILE at least; as near as the hard limit lets; 0: as it is */
     bool inherit_output; /* `serve`: output goes to the terminal */
     const char *scratch; /* a folder to remove when the tree has ended, or NULL */
 };
 
-/* Returns when the program runs. -ENOENT, -EACCES … of execve(2), and -EINVAL for a CPU that can't
+/* Returns when the program runs. -ENOENT, -EACCES … of execve(2), and -EINVAL for CPUs that can't
  * be pinned to, come back as errors here, naming the program. */
 int server_start(const struct server_start *start, struct server **server, struct err *err);
 

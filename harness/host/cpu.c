@@ -168,21 +168,22 @@ static bool is_among(int number, const int *numbers, int count)
     return false;
 }
 
-/* The fastest CPU that is none of the load generator's, of the last of them, as far as can be on a
- * core of its own. */
-static const struct host_cpu *choose_server_beside(const struct host_topology *t, const int *hammer,
-                                                   int hammer_count)
+/* The fastest CPU that is none of `taken`, of the last of them, as far as can be on a core of its
+ * own. */
+static const struct host_cpu *choose_beside(const struct host_topology *t, const int *taken,
+                                            int count)
 {
     const struct host_cpu *best = NULL;
     bool best_shares = false;
     for (int i = 0; i < t->count; i++) {
         const struct host_cpu *c = &t->cpus[i];
         bool shares = false;
-        for (int j = 0; j < hammer_count; j++) {
-            const struct host_cpu *h = find_cpu(t, hammer[j]);
-            shares = shares || (h != NULL && h->core == c->core && h->package == c->package);
+        for (int j = 0; j < count; j++) {
+            const struct host_cpu *other = find_cpu(t, taken[j]);
+            shares =
+                shares || (other != NULL && other->core == c->core && other->package == c->package);
         }
-        if (is_among(c->number, hammer, hammer_count))
+        if (is_among(c->number, taken, count))
             continue;
         if (best == NULL || shares < best_shares ||
             (shares == best_shares && c->speed >= best->speed)) {
@@ -191,6 +192,14 @@ static const struct host_cpu *choose_server_beside(const struct host_topology *t
         }
     }
     return best;
+}
+
+static int refuse_overlap(int cpu, const char *allowed, struct err *err)
+{
+    return err_set(err, EINVAL,
+                   "CPU %d is the server's, and cannot be the load generator's as well; allowed "
+                   "are: %s",
+                   cpu, allowed);
 }
 
 /* One CPU in all: the load generator has to be told that one. */
@@ -207,10 +216,7 @@ static int check_hammers(const struct host_topology *t, const struct host_cpu *s
         if (is_among(hammer[i], hammer, i))
             return err_set(err, EINVAL, "CPU %d is named twice for the load generator", hammer[i]);
         if (hammer[i] == server->number && t->count > 1)
-            return err_set(err, EINVAL,
-                           "CPU %d is the server's, and cannot be the load generator's as well; "
-                           "allowed are: %s",
-                           hammer[i], allowed);
+            return refuse_overlap(hammer[i], allowed, err);
     }
     return 0;
 }
@@ -225,7 +231,7 @@ int host_cpu_assign(const struct host_topology *t, int server, const int *hammer
                        hammer_count, HOST_HAMMERS_MAX);
     const struct host_cpu *chosen = server >= 0 || t->count == 1
                                         ? choose_server(t, server)
-                                        : choose_server_beside(t, hammer, hammer_count);
+                                        : choose_beside(t, hammer, hammer_count);
     if (chosen == NULL && server >= 0)
         return err_set(err, EINVAL, "CPU %d cannot be used for the server; allowed are: %s", server,
                        allowed);
@@ -250,13 +256,70 @@ int host_cpu_assign(const struct host_topology *t, int server, const int *hammer
     return 0;
 }
 
-int host_cpu_plan_for(int server, const int *hammer, int hammer_count, struct host_cpu_plan *plan,
-                      struct err *err)
+/* Those of the servers that are not the first. */
+static int add_servers(const struct host_topology *t, const int *servers, int count,
+                       struct host_cpu_plan *plan, struct err *err)
+{
+    char allowed[256];
+    list_cpus(t, allowed, sizeof allowed);
+    for (int i = 1; i < count; i++) {
+        const struct host_cpu *c = find_cpu(t, servers[i]);
+        if (c == NULL)
+            return err_set(err, EINVAL, "CPU %d cannot be used for the server; allowed are: %s",
+                           servers[i], allowed);
+        if (is_among(servers[i], servers, i))
+            return err_set(err, EINVAL, "CPU %d is named twice for the server", servers[i]);
+        for (int j = 0; j < plan->hammer_count; j++) {
+            const struct host_cpu *h = find_cpu(t, plan->hammer[j]);
+            if (h == c)
+                return refuse_overlap(servers[i], allowed, err);
+            plan->siblings = plan->siblings || (h->core == c->core && h->package == c->package);
+        }
+        plan->more[plan->more_count++] = servers[i];
+    }
+    return 0;
+}
+
+int host_cpu_meet(const struct host_topology *t, const struct host_cpu_wish *wish,
+                  struct host_cpu_plan *plan, struct err *err)
+{
+    char allowed[256];
+    int server = wish->server_count > 0 ? wish->servers[0] : -1;
+    int status;
+    if (wish->server_count > HOST_SERVERS_MAX)
+        return err_set(err, EINVAL, "%d CPUs for the server: it takes up to %d", wish->server_count,
+                       HOST_SERVERS_MAX);
+    if (wish->hammer_count > 0) {
+        status = host_cpu_assign(t, server, wish->hammers, wish->hammer_count, plan, err);
+    } else if (wish->server_count <= 1) {
+        status = host_cpu_choose(t, server, 1, plan, err);
+    } else {
+        const struct host_cpu *hammer = choose_beside(t, wish->servers, wish->server_count);
+        list_cpus(t, allowed, sizeof allowed);
+        if (hammer == NULL)
+            return err_set(err, EINVAL,
+                           "the server was given all CPUs that may be used (%s), and none is left "
+                           "for the load generator: name one fewer",
+                           allowed);
+        status = host_cpu_assign(t, server, &hammer->number, 1, plan, err);
+    }
+    return status != 0 ? status : add_servers(t, wish->servers, wish->server_count, plan, err);
+}
+
+int host_cpu_servers(const struct host_cpu_plan *plan, int cpus[HOST_SERVERS_MAX])
+{
+    cpus[0] = plan->server;
+    for (int i = 0; i < plan->more_count; i++)
+        cpus[i + 1] = plan->more[i];
+    return plan->more_count + 1;
+}
+
+int host_cpu_plan_for(const struct host_cpu_wish *wish, struct host_cpu_plan *plan, struct err *err)
 {
     struct host_topology *topology = mem_alloc(1, sizeof *topology);
     int status = host_topology_read(topology, err);
     if (status == 0)
-        status = host_cpu_assign(topology, server, hammer, hammer_count, plan, err);
+        status = host_cpu_meet(topology, wish, plan, err);
     free(topology);
     return status;
 }

@@ -11,6 +11,7 @@
 
 #define HOST_CPUS_MAX    1024 /* as CPU_SETSIZE in glibc */
 #define HOST_HAMMERS_MAX 64
+#define HOST_SERVERS_MAX 64
 
 struct host_cpu { /* what can't be read: core = number, package = 0, speed = 0 */
     int number;
@@ -26,6 +27,8 @@ struct host_topology { /* of the CPUs that this thread may use */
 
 struct host_cpu_plan {
     int server;                   /* core for the server under load */
+    int more[HOST_SERVERS_MAX];   /* cores that a server with several workers may use as well */
+    int more_count;               /* 0..HOST_SERVERS_MAX - 1 */
     int hammer[HOST_HAMMERS_MAX]; /* cores for the load generator */
     int hammer_count;             /* 1..HOST_HAMMERS_MAX */
     int allowed_count;            /* CPUs this thread may use */
@@ -49,10 +52,25 @@ int host_cpu_choose(const struct host_topology *topology, int server, int hammer
 int host_cpu_assign(const struct host_topology *topology, int server, const int *hammer,
                     int hammer_count, struct host_cpu_plan *plan, struct err *err);
 
+struct host_cpu_wish { /* cores by name; no server: chosen; no hammer: one is chosen */
+    const int *servers;
+    int server_count;
+    const int *hammers;
+    int hammer_count;
+};
+
+/* Either of the two, and several cores for servers with several workers; the first is the one of
+ * all others. -EINVAL as above, and when a core is named twice or for both. */
+int host_cpu_meet(const struct host_topology *topology, const struct host_cpu_wish *wish,
+                  struct host_cpu_plan *plan, struct err *err);
+
 /* Reading and choosing in one. */
 int host_cpu_plan(int server, int hammer_count, struct host_cpu_plan *plan, struct err *err);
-int host_cpu_plan_for(int server, const int *hammer, int hammer_count, struct host_cpu_plan *plan,
+int host_cpu_plan_for(const struct host_cpu_wish *wish, struct host_cpu_plan *plan,
                       struct err *err);
+
+/* All cores that servers may use, the first of them plan->server. Returns the number. */
+int host_cpu_servers(const struct host_cpu_plan *plan, int cpus[HOST_SERVERS_MAX]);
 
 /* Pins the calling thread. */
 int host_cpu_pin(int cpu, struct err *err);

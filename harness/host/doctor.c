@@ -105,10 +105,9 @@ bool scene_number(const struct scene *scene, long long *number, const char *form
     return got && end != text;
 }
 
-int scene_cores(const struct scene *scene, int cores[HOST_HAMMERS_MAX + 1])
+int scene_cores(const struct scene *scene, int cores[HOST_SERVERS_MAX + HOST_HAMMERS_MAX])
 {
-    int count = 0;
-    cores[count++] = scene->cpus->server;
+    int count = host_cpu_servers(scene->cpus, cores);
     for (int i = 0; i < scene->cpus->hammer_count; i++)
         if (scene->cpus->hammer[i] != scene->cpus->server)
             cores[count++] = scene->cpus->hammer[i];

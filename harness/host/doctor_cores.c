@@ -28,7 +28,11 @@ static void examine_cores(struct scene *scene)
                           "the virtual machine's settings");
         return;
     }
-    finding_say(f, "server on CPU %d, load generator on CPU ", cpus->server);
+    finding_say(f, "server on CPU %d", cpus->server);
+    if (cpus->more_count > 0)
+        finding_add(f, ", with workers also on ");
+    say_cores(f, cpus->more, cpus->more_count);
+    finding_add(f, ", load generator on CPU ");
     say_cores(f, cpus->hammer, cpus->hammer_count);
     finding_add(f, ", of %d allowed", cpus->allowed_count);
 }
@@ -51,7 +55,7 @@ static void examine_smt(struct scene *scene)
     struct host_finding *f = scene_find(
         scene, "smt",
         "Two hyperthreads share one core: work on the one slows the other by up to a half.");
-    int cores[HOST_HAMMERS_MAX + 1];
+    int cores[HOST_SERVERS_MAX + HOST_HAMMERS_MAX];
     int count = scene_cores(scene, cores);
     bool siblings[HOST_CPUS_MAX] = {false};
     bool read = false;
@@ -92,7 +96,7 @@ static void examine_governor(struct scene *scene)
     struct host_finding *f =
         scene_find(scene, "governor",
                    "A clock that follows the load gives an entry the speed its forerunner left.");
-    int cores[HOST_HAMMERS_MAX + 1];
+    int cores[HOST_SERVERS_MAX + HOST_HAMMERS_MAX];
     int count = scene_cores(scene, cores);
     bool read = false;
     char name[64];

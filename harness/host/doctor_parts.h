@@ -36,7 +36,7 @@ bool scene_number(const struct scene *scene, long long *number, const char *form
     __attribute__((format(printf, 3, 4)));
 
 /* The cores a run takes: the server's, then the load generator's, each once. */
-int scene_cores(const struct scene *scene, int cores[HOST_HAMMERS_MAX + 1]);
+int scene_cores(const struct scene *scene, int cores[HOST_SERVERS_MAX + HOST_HAMMERS_MAX]);
 
 void doctor_of_cores(struct scene *scene);  /* doctor_cores.c */
 void doctor_of_shares(struct scene *scene); /* doctor_shares.c: who else uses them, memory */

@@ -126,7 +126,7 @@ static void examine_others(struct scene *scene, const struct snapshot *before,
         scene_find(scene, "others",
                    "What else runs on the cores used takes time from server or load generator, and "
                    "their caches.");
-    int cores[HOST_HAMMERS_MAX + 1];
+    int cores[HOST_SERVERS_MAX + HOST_HAMMERS_MAX];
     int count = scene_cores(scene, cores);
     bool read = false;
     for (int i = 0; i < count && scene->sample_ns > 0; i++) {

@@ -112,7 +112,7 @@ static int try_start(struct bench *b, struct err *err)
     int status = server_free_port(seed, &port, err);
     if (status != 0)
         return status;
-    const struct entry_launch launch = {.port = port, .cpu = -1, .files = FAULT_FILES};
+    const struct entry_launch launch = {.port = port, .files = FAULT_FILES};
     status = entry_launch(b->entry, &launch, &b->server, err);
     if (status != 0)
         return status;

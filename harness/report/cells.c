@@ -91,9 +91,10 @@ static void put_figures(struct cells *cells, const struct row *row)
 
 static void put_row(struct cells *cells, const struct row *row, bool provisional)
 {
-    bool reference = strcmp(row->status, "reference") == 0;
-    bool measured = reference || strcmp(row->status, "ranked") == 0;
-    put(cells, RANK, "%s", reference ? "ref" : "-");
+    bool measured = row_is_measured(row);
+    put(cells, RANK, "%s", strcmp(row->status, "reference") == 0 ? "ref" : "-");
+    if (row->workers_of != NULL && measured)
+        put(cells, RANK, "*%u", row->workers);
     if (row->rank > 0)
         put(cells, RANK, "%u%s", row->rank, provisional ? "?" : row->rank_tied ? "=" : "");
     text_copy(cells->text[ENTRY], CELLS_SIZE, row->name);

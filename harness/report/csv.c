@@ -60,6 +60,7 @@ static void print_row(FILE *out, const struct row *row, const struct ranking *ra
     print_bool(out, row->rank_tied);
     print_bool(out, ranking->provisional);
     print_bool(out, ranks_inconclusive(ranking));
+    print_number(out, row->workers);
     fputc('\n', out);
 }
 
@@ -69,7 +70,7 @@ void view_csv(FILE *out, const struct summary *summary)
           "latency_p50_us,latency_p99_us,cpu_us_per_req,bytes_per_response,rss_peak_bytes,"
           "requests,errors,http_passed,http_total,verdict,syscalls_per_req,"
           "instructions_user_per_req,instructions_kernel_per_req,rank_tied,rank_provisional,"
-          "inconclusive\n",
+          "inconclusive,workers\n",
           out);
     for (size_t i = 0; i < summary->count; i++)
         print_row(out, &summary->rows[i], &summary->ranking);

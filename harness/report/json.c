@@ -99,6 +99,10 @@ static json_t *row_to_json(const struct row *row)
     set_text(object, "status", row->status);
     set_text(object, "reason", row->reason);
     set_text(object, "output", row->output);
+    set_number(object, "workers", row->workers);
+    if (row->workers_of != NULL)
+        set_text(object, "workers_of", row->workers_of);
+    set_number(object, "server_cores", row->server_cores > 0 ? (double)row->server_cores : NAN);
     if (row->rank > 0) {
         set_number(object, "rank", row->rank);
         json_object_set_new(object, "rank_tied", json_boolean(row->rank_tied));
@@ -202,6 +206,8 @@ void view_json(FILE *out, const struct record_data *data, const struct summary *
     if (summary->limit != NULL)
         json_object_set_new(report, "limit", json_string(summary->limit));
     set_ranking(report, &summary->ranking);
+    if (summary->scaling.workers > 1)
+        json_object_set_new(report, "workers", workers_to_json(&summary->scaling));
     json_object_set_new(report, "entries", entries);
     json_t *pairs = json_array();
     for (size_t i = 0; i < summary->ranking.pair_count; i++)

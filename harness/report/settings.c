@@ -35,8 +35,10 @@ static const struct setting {
     {"settle", "plan", "settle_ns", "run both with one -c, of one version"},
     {"engine", "plan", "engine", "run both with one --engine"},
     {"engine_used", NULL, "engine", "run both with --engine epoll"},
-    {"server_cpu", "plan", "server_cpu", "run both with one --server-cpu"},
-    {"hammer_cpus", "plan", "hammer_cpus", "run both with one --server-cpu"},
+    {"server_cpu", "plan", "server_cpu", "run both with one --server-cpus"},
+    {"hammer_cpus", "plan", "hammer_cpus", "run both with one --hammer-cpus"},
+    {"workers", "plan", "workers", "run both with one --workers"},
+    {"server_cpus", "plan", "server_cpus", "run both with one --server-cpus"},
     {"one_cpu", "plan", "one_cpu", "give both two CPUs"},
     {"smt_siblings", "plan", "smt_siblings", "give both two cores"},
 };
@@ -81,10 +83,18 @@ static const json_t *value_of(const struct record_data *data, const struct setti
     return json_object_get(section, setting->key);
 }
 
-static json_t *as_text(const json_t *value)
+/* What a record says by lacking the key. */
+static const char *without(const char *name)
+{
+    if (strcmp(name, "workers") == 0)
+        return "1";
+    return strcmp(name, "server_cpus") == 0 ? "one" : "unknown";
+}
+
+static json_t *as_text(const char *name, const json_t *value)
 {
     if (value == NULL)
-        return json_string("unknown");
+        return json_string(without(name));
     if (json_is_string(value))
         return json_string(json_string_value(value));
     char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
@@ -96,8 +106,9 @@ static json_t *as_text(const json_t *value)
 static void note(json_t *differences, const char *name, const json_t *a, const json_t *b,
                  const char *remedy)
 {
-    json_array_append_new(differences, json_pack("{s:s, s:o, s:o, s:s}", "name", name, "a",
-                                                 as_text(a), "b", as_text(b), "remedy", remedy));
+    json_array_append_new(differences,
+                          json_pack("{s:s, s:o, s:o, s:s}", "name", name, "a", as_text(name, a),
+                                    "b", as_text(name, b), "remedy", remedy));
 }
 
 /* Of two objects only the members that differ, each by itself. */

@@ -61,7 +61,7 @@ static void add_slice(struct sums *sums, const json_t *line, const json_t *plan)
         return;
     sums->cpu_ns += number(line, "server_cpu_ns");
     sums->cpu_valid += number(line, "valid");
-    sums->cpu_window_ns += number(line, "window_ns");
+    sums->cpu_window_ns += number(line, "window_ns") * evidence_server_cores(line);
     sums->user_ticks += number(line, "server_user_ticks");
     sums->system_ticks += number(line, "server_system_ticks");
     sums->rss = fmax(sums->rss, number(line, "rss_peak_bytes"));
@@ -71,6 +71,7 @@ static void take_slice(struct row *row, struct sums *sums, const json_t *plan, c
 {
     add_slice(sums, line, plan);
     row->slices++;
+    row->server_cores = (unsigned)evidence_server_cores(line);
 }
 
 static void take_lines(struct summary *summary, struct sums *sums, struct rates *rates,
@@ -196,7 +197,7 @@ static void set_rates(struct summary *summary, const struct paired *paired, uint
         return;
     summary->limit = summary->rows[limit].name;
     for (size_t i = 0; i < summary->count; i++)
-        if (isfinite(summary->rows[i].rate_per_s.value))
+        if (isfinite(summary->rows[i].rate_per_s.value) && summary->rows[i].workers_of == NULL)
             paired_ratio(paired, i, limit, SUMMARY_CONFIDENCE, SUMMARY_DRAWS, seed,
                          &summary->rows[i].share_of_limit);
 }
@@ -213,11 +214,12 @@ static void set_verdicts(struct summary *summary, const struct paired *paired)
 /* The twin comes last, whatever became of it: it is taken off the end. */
 static int class_of(const struct row *row)
 {
-    static const char *const order[] = {"ranked", "reference", "failed", "skipped", "broken"};
+    static const char *const order[] = {"ranked", "workers", "reference",
+                                        "failed", "skipped", "broken"};
     int class = 0;
     if (row->twin_of != NULL)
-        return 5;
-    while (class < 4 && strcmp(row->status, order[class]) != 0)
+        return 6;
+    while (class < 5 && strcmp(row->status, order[class]) != 0)
         class ++;
     return class;
 }
@@ -241,6 +243,8 @@ static void start_row(struct row *row, const json_t *entry, size_t column)
     *row = (struct row){.name = text(entry, "name"),
                         .column = column,
                         .twin_of = json_string_value(json_object_get(entry, "twin_of")),
+                        .workers_of = json_string_value(json_object_get(entry, "workers_of")),
+                        .workers = (unsigned)fmax(1, fmin(number(entry, "workers"), UINT16_MAX)),
                         .status = strcmp(status, "active") == 0 ? "ranked" : status,
                         .reason = text(entry, "reason"),
                         .output = "",
@@ -279,6 +283,12 @@ static void start_row(struct row *row, const json_t *entry, size_t column)
         row->cost[kind] = NAN;
 }
 
+bool row_is_measured(const struct row *row)
+{
+    return strcmp(row->status, "ranked") == 0 || strcmp(row->status, "reference") == 0 ||
+           strcmp(row->status, "workers") == 0;
+}
+
 static void set_row(struct row *row, const struct sums *sums, const json_t *plan)
 {
     bool failed = strcmp(row->status, "failed") == 0;
@@ -288,8 +298,7 @@ static void set_row(struct row *row, const struct sums *sums, const json_t *plan
     }
     if (row->slices > 0) {
         set_figures(row, sums, plan);
-    } else if (strcmp(row->status, "ranked") == 0 || strcmp(row->status, "reference") == 0 ||
-               (row->twin_of != NULL && !failed)) {
+    } else if (row_is_measured(row) || (row->twin_of != NULL && !failed)) {
         row->status = "skipped";
         row->reason = "the run ended before it was measured";
     }
@@ -319,6 +328,7 @@ int summary_make(const struct record_data *data, struct summary *summary, struct
     set_rates(summary, &rates.table, seed);
     set_verdicts(summary, &rates.table);
     qsort(summary->rows, summary->count, sizeof *summary->rows, compare_rows);
+    workers_make(summary, plan, &rates.table, seed);
     ranks_make(summary, &rates.table, seed, !json_is_true(json_object_get(plan, "one_cpu")));
     free(sums);
     rates_free(&rates);
@@ -328,6 +338,8 @@ int summary_make(const struct record_data *data, struct summary *summary, struct
 void summary_free(struct summary *summary)
 {
     ranks_free(&summary->ranking);
+    free(summary->scaling.pairs);
+    summary->scaling.pairs = NULL;
     free(summary->rows);
     summary->rows = NULL;
     summary->count = 0;

@@ -258,6 +258,7 @@ static void print_foot(FILE *out, const struct record_data *data, const struct s
     print_waivers(out, summary);
     print_left_out(out, data);
     print_ranks(out, summary);
+    workers_print(out, summary);
     print_twin(out, &summary->ranking);
     print_limit(out, summary);
     print_legend(out, data, summary);

@@ -43,14 +43,21 @@ static void add_wait(struct core_sums *core, double wait_ns, double window_ns, d
     core->wait_window_ns += window_ns;
 }
 
+double evidence_server_cores(const json_t *line)
+{
+    return fmax(1, number(line, "server_cores"));
+}
+
 void evidence_add(struct evidence_sums *sums, const json_t *line, const json_t *plan)
 {
     double window_ns = number(line, "window_ns");
     double cores = fmax(1, (double)json_array_size(json_object_get(plan, "hammer_cpus")));
+    double server_window_ns = window_ns * evidence_server_cores(line);
     double server_ns = number(line, "server_cpu_ns");
     double hammer_ns = number(line, "hammer_user_ns") + number(line, "hammer_system_ns");
     double asked_ns = wake_ns + wake_per_connection_ns * number(plan, "connections");
     sums->window_ns += window_ns;
+    sums->server_window_ns += server_window_ns;
     sums->slices++;
     sums->valid += number(line, "valid");
     sums->latency_ns += number(json_object_get(line, "latency"), "sum_ns");
@@ -59,10 +66,10 @@ void evidence_add(struct evidence_sums *sums, const json_t *line, const json_t *
     sums->server.cpu_ns += server_ns;
     sums->hammer.cpu_ns += hammer_ns;
     if (has(line, "server_wait_ns") && has(line, "server_cpu_ns"))
-        add_wait(&sums->server, number(line, "server_wait_ns"), window_ns, server_ns);
+        add_wait(&sums->server, number(line, "server_wait_ns"), server_window_ns, server_ns);
     if (has(line, "hammer_wait_ns"))
         add_wait(&sums->hammer, number(line, "hammer_wait_ns"), window_ns * cores, hammer_ns);
-    sums->threads |= number(line, "threads") > 1;
+    sums->threads |= number(line, "threads") > 1 || number(line, "processes") > 1;
     sums->gap_ns += fmax(0, number(line, "longest_gap_ns") - asked_ns);
     if (has(line, "throttled_ns")) {
         sums->throttled_ns += number(line, "throttled_ns");
@@ -127,13 +134,15 @@ void evidence_set(const struct evidence_sums *sums, const json_t *plan, struct r
         e->server_foreign = foreign_of(server, server->cpu_ns + hammer->cpu_ns, sums->window_ns);
         row->foreign = e->server_foreign;
     } else {
-        e->server_foreign = foreign_of(server, server->cpu_ns, sums->window_ns);
+        double servers = sums->server_window_ns / sums->window_ns;
+        e->server_foreign = foreign_of(server, server->cpu_ns, sums->server_window_ns);
         e->hammer_foreign = foreign_of(hammer, hammer->cpu_ns, hammer_window_ns);
-        row->foreign = (e->server_foreign + e->hammer_foreign * cores) / (1 + cores);
+        row->foreign =
+            (e->server_foreign * servers + e->hammer_foreign * cores) / (servers + cores);
         if (sums->threads)
             e->server_waited = fmin(e->server_waited, e->server_foreign);
     }
-    e->server_missing = missing_of(server, sums->window_ns);
+    e->server_missing = missing_of(server, sums->server_window_ns);
     e->hammer_missing = missing_of(hammer, hammer_window_ns);
     e->throttled = share(sums->throttled_ns, sums->throttle_window_ns);
     e->gaps = share(sums->gap_ns, sums->window_ns);

@@ -16,7 +16,7 @@ enum verdict {                     /* in order of precedence */
                VERDICT_NEIGHBOURS, /* others took time from the server or the load generator */
                VERDICT_UNSTEADY,   /* a trend, a step, or a warm-up that was not over */
                VERDICT_HAMMER,     /* the load generator had no room: the server can do more */
-               VERDICT_SERVER,     /* its core was full, and the load generator had room */
+               VERDICT_SERVER,     /* its cores were full, and the load generator had room */
                VERDICT_WAITING,    /* neither was full */
                VERDICTS            /* none: nothing is known */
 };
@@ -65,14 +65,18 @@ struct evidence_sums {
         double wait_ns, wait_window_ns;      /* in slices in which the wait is known */
     } server, hammer;
     double window_ns, slices, valid, latency_ns;
+    double server_window_ns; /* of each core that the server may use */
     double throttled_ns, throttle_window_ns;
     double gap_ns;
     double little, little_window_ns;
-    bool threads; /* a server with several: they wait for each other as well */
+    bool threads; /* a server with several, or processes: they wait for each other as well */
 };
 
 struct row;
 struct summary;
+
+/* Cores that the server of a slice may use: several only where it has workers. */
+double evidence_server_cores(const json_t *line);
 
 /* Adds a line of type "slice" of a run with this plan. */
 void evidence_add(struct evidence_sums *sums, const json_t *line, const json_t *plan);

@@ -112,7 +112,7 @@ static int subject_start(const struct job *job, char *const *before, struct subj
     *subject = (struct subject){0};
     if (server_free_port(clock_now_ns() / NS_PER_MS, &subject->port, job->err) != 0)
         return -job->err->code;
-    const struct entry_launch launch = {.port = subject->port, .cpu = -1, .before = before};
+    const struct entry_launch launch = {.port = subject->port, .before = before};
     snprintf(host, sizeof host, "127.0.0.1:%u", subject->port);
     const struct http_request request = {.method = "GET", .target = "/", .host = host};
     int status = http_request_build(&request, &subject->request, &subject->request_bytes, job->err);

@@ -15,6 +15,20 @@ uint64_t plan_settle_ns(unsigned connections)
     return 20 * UINT64_C(1000000) + connections * UINT64_C(50000);
 }
 
+/* All cores that the workers may use stand in server_cpus, if they are several. */
+static void add_workers(json_t *json, const struct plan *plan)
+{
+    int cpus[HOST_SERVERS_MAX];
+    int count = host_cpu_servers(&plan->cpus, cpus);
+    json_t *list = json_array();
+    json_object_set_new(json, "workers", json_integer((json_int_t)plan->workers));
+    for (int i = 0; i < count; i++)
+        json_array_append_new(list, json_integer(cpus[i]));
+    if (count > 1)
+        json_object_set(json, "server_cpus", list);
+    json_decref(list);
+}
+
 json_t *plan_to_json(const struct plan *plan)
 {
     json_t *hammer_cpus = json_array();
@@ -36,6 +50,8 @@ json_t *plan_to_json(const struct plan *plan)
         json_object_set_new(json, "burn_ns", json_integer((json_int_t)plan->burn_ns));
     if (plan->precision > 0)
         json_object_set_new(json, "precision", json_real(plan->precision));
+    if (plan->workers > 1)
+        add_workers(json, plan);
     if (plan->twin[0] != '\0')
         json_object_set_new(json, "twin", json_string(plan->twin));
     return json;
@@ -51,7 +67,7 @@ static enum hammer_engine engine_of(const char *name)
 
 /* Of a record that was written by no run: what would end in a division by zero, or in a table that
  * blames the entries. */
-static bool in_range(const struct plan *plan, size_t hammer_cpus)
+static bool in_range(const struct plan *plan, size_t hammer_cpus, size_t server_cpus)
 {
     const uint64_t most_ns = UINT64_C(1000000000000000000); /* as the flags take */
     const uint64_t spans_ns[] = {plan->budget_ns, plan->slice_ns, plan->timeout_ns, plan->ready_ns};
@@ -61,7 +77,9 @@ static bool in_range(const struct plan *plan, size_t hammer_cpus)
     return plan->connections >= 1 && plan->connections <= HAMMER_CONNECTIONS_MAX &&
            plan->boots >= 1 && plan->boots <= PLAN_BOOTS_MAX && plan->settle_ns <= most_ns &&
            plan->precision >= 0 && plan->precision < 1 && plan->warm_max_ns <= most_ns &&
-           plan->burn_ns <= most_ns && hammer_cpus >= 1 && hammer_cpus <= HOST_HAMMERS_MAX;
+           plan->burn_ns <= most_ns && hammer_cpus >= 1 && hammer_cpus <= HOST_HAMMERS_MAX &&
+           plan->workers >= 1 && plan->workers <= PLAN_WORKERS_MAX &&
+           server_cpus <= HOST_SERVERS_MAX;
 }
 
 int plan_from_json(const json_t *json, struct plan *plan, struct err *err)
@@ -71,25 +89,27 @@ int plan_from_json(const json_t *json, struct plan *plan, struct err *err)
     const char *twin = "";
     json_t *hammer_cpus;
     int connections, boots, shared, siblings;
+    int workers = 1;
     json_int_t seed, budget, slice, settle, timeout, ready, warm;
     json_error_t why;
     memset(plan, 0, sizeof *plan);
     if (json_unpack_ex((json_t *)json, &why, 0,
                        "{s:s, s:i, s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:i, s:o, s:i, "
-                       "s:b, s:b, s?F, s?s}",
+                       "s:b, s:b, s?F, s?s, s?i}",
                        "workload", &workload, "connections", &connections, "boots", &boots, "seed",
                        &seed, "budget_ns", &budget, "slice_ns", &slice, "settle_ns", &settle,
                        "timeout_ns", &timeout, "ready_ns", &ready, "warm_max_ns", &warm, "engine",
                        &engine, "server_cpu", &plan->cpus.server, "hammer_cpus", &hammer_cpus,
                        "cpus_allowed", &plan->cpus.allowed_count, "one_cpu", &shared,
-                       "smt_siblings", &siblings, "precision", &plan->precision, "twin",
-                       &twin) != 0)
+                       "smt_siblings", &siblings, "precision", &plan->precision, "twin", &twin,
+                       "workers", &workers) != 0)
         return err_set(err, EINVAL, "the record's plan can't be read: %s", why.text);
     plan->workload = workload_find(workload, err);
     if (plan->workload == NULL)
         return -EINVAL;
     plan->connections = (unsigned)connections;
     plan->boots = (unsigned)boots;
+    plan->workers = (unsigned)workers;
     plan->seed = (uint64_t)seed;
     plan->budget_ns = (uint64_t)budget;
     plan->slice_ns = (uint64_t)slice;
@@ -102,11 +122,15 @@ int plan_from_json(const json_t *json, struct plan *plan, struct err *err)
     snprintf(plan->twin, sizeof plan->twin, "%s", twin);
     plan->cpus.shared = shared != 0;
     plan->cpus.siblings = siblings != 0;
-    if (!in_range(plan, json_array_size(hammer_cpus)))
+    const json_t *server_cpus = json_object_get(json, "server_cpus");
+    if (!in_range(plan, json_array_size(hammer_cpus), json_array_size(server_cpus)))
         return err_set(err, EINVAL, "the record's plan holds a number that no plan has");
     for (size_t i = 0; i < json_array_size(hammer_cpus); i++)
         plan->cpus.hammer[plan->cpus.hammer_count++] =
             (int)json_integer_value(json_array_get(hammer_cpus, i));
+    for (size_t i = 1; i < json_array_size(server_cpus); i++)
+        plan->cpus.more[plan->cpus.more_count++] =
+            (int)json_integer_value(json_array_get(server_cpus, i));
     return 0;
 }
 

@@ -10,8 +10,9 @@
 
 #include <jansson.h>
 
-#define PLAN_BOOTS_MAX  1000
-#define PLAN_TWIN_DRAWN "*" /* as no entry can be named */
+#define PLAN_BOOTS_MAX   1000
+#define PLAN_WORKERS_MAX 64
+#define PLAN_TWIN_DRAWN  "*" /* as no entry can be named */
 
 struct plan {
     const struct workload *workload;
@@ -26,6 +27,7 @@ struct plan {
     uint64_t warm_max_ns; /* of load before the first block of a boot */
     double precision; /* half-width of every interval at which the run may end (sure.h); 0: none */
     char twin[256];   /* the entry to measure twice (twin.h), PLAN_TWIN_DRAWN, or "" for none */
+    unsigned workers; /* of the second row of each entry that takes them (crew.h); 0, 1: none */
     enum hammer_engine engine;
     uint64_t burn_ns; /* of the load generator before each request; for calibration alone */
     struct host_cpu_plan cpus;

@@ -23,6 +23,8 @@ struct edge {
 struct edges {
     const struct plan *plan;
     const struct host_perf *perf;
+    int server_cpus[HOST_SERVERS_MAX];
+    int server_cores;
     pid_t pids[HOST_TREE_MAX];
     int pid_count;
     struct edge edge[2];
@@ -54,6 +56,15 @@ static struct host_core core_since(const struct host_core *after, const struct h
     };
 }
 
+static void read_cores(const int *cpus, int count, struct host_core *sum)
+{
+    for (int i = 0; i < count; i++) {
+        struct host_core core;
+        if (host_core_read(cpus[i], &core, NULL) == 0)
+            core_add(sum, &core);
+    }
+}
+
 /* Runs on the loading thread, outside of the window. */
 static void read_edge(void *context, int which)
 {
@@ -63,12 +74,8 @@ static void read_edge(void *context, int which)
     memset(edge, 0, sizeof *edge);
     edge->usage_known = host_usage_read(edges->pids, edges->pid_count, &edge->usage, NULL) == 0;
     edge->throttle_known = host_throttle_read(&edge->throttle);
-    host_core_read(cpus->server, &edge->server_core, NULL);
-    for (int i = 0; i < cpus->hammer_count; i++) {
-        struct host_core core;
-        if (host_core_read(cpus->hammer[i], &core, NULL) == 0)
-            core_add(&edge->hammer_cores, &core);
-    }
+    read_cores(edges->server_cpus, edges->server_cores, &edge->server_core);
+    read_cores(cpus->hammer, cpus->hammer_count, &edge->hammer_cores);
     if (edges->perf != NULL)
         host_perf_read(edges->perf, &edge->perf);
 }
@@ -107,7 +114,9 @@ int slice_measure(const struct plan *plan, const struct slice_target *target,
                   const struct slice_shape *shape, const volatile sig_atomic_t *stop,
                   struct slice *slice, struct err *err)
 {
-    struct edges edges = {.plan = plan, .perf = shape->perf};
+    struct edges edges = {
+        .plan = plan, .perf = shape->perf, .server_cores = target->cores > 1 ? target->cores : 1};
+    host_cpu_servers(&plan->cpus, edges.server_cpus);
     edges.pid_count = server_pids(target->server, edges.pids, HOST_TREE_MAX);
     unsigned threads = plan->cpus.hammer_count > 0 ? (unsigned)plan->cpus.hammer_count : 1;
     const struct hammer_config config = {
@@ -132,6 +141,7 @@ int slice_measure(const struct plan *plan, const struct slice_target *target,
         .context = &edges,
         .stop = stop,
     };
+    slice->server_cores = edges.server_cores;
     slice->began_ns = clock_now_ns();
     int status = hammer_run(&config, &slice->load, err);
     if (status == 0)
@@ -255,6 +265,8 @@ json_t *slice_to_json(const struct slice *slice)
     json_object_set_new(line, "longest_gap_ns", json_integer((json_int_t)load->longest_gap_ns));
     if (isfinite(load->little)) /* rounded, so that what is read back is the same number */
         json_object_set_new(line, "little", json_real(round(load->little * 1e6) / 1e6));
+    if (slice->server_cores > 1)
+        json_object_set_new(line, "server_cores", json_integer(slice->server_cores));
     if (slice->usage_known)
         add_usage(line, slice);
     add_waits(line, slice);

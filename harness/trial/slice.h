@@ -15,6 +15,7 @@
 
 struct slice_target {
     struct server *server;
+    int cores; /* that it may use, the first of host_cpu_servers(); 0 counts as 1 */
     unsigned port;
     const char *request;
     size_t request_bytes;
@@ -32,7 +33,8 @@ struct slice {
     uint64_t began_ns;            /* clock_now_ns() before the connections were opened */
     bool usage_known;             /* the server lived at both edges of the window */
     struct host_usage usage;      /* of the server's tree, within the window; peaks as they stood */
-    struct host_core server_core; /* ticks within the window */
+    int server_cores;             /* that the server may use */
+    struct host_core server_core; /* ticks within the window, summed over them */
     struct host_core hammer_cores; /* the same, summed over the load generator's cores */
     bool throttle_known;
     struct host_throttle throttle; /* of this process's cgroups, within the window */

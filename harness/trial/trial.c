@@ -7,7 +7,9 @@
 #include "record/rates.h"
 #include "trial/beside.h"
 #include "trial/cost.h"
+#include "trial/crew.h"
 #include "trial/gate.h"
+#include "trial/part.h"
 #include "trial/slice.h"
 #include "trial/sure.h"
 #include "trial/twin.h"
@@ -40,6 +42,8 @@ enum { DRAWS = 4000 }; /* of an interval's bootstrap, as the report has them */
 
 struct contender {
     const struct entry *entry;
+    const struct entry *of; /* whose twin or crew it is; else NULL */
+    unsigned workers;
     struct server *server; /* NULL while it does not run */
     unsigned port;
     char *request;
@@ -59,7 +63,9 @@ struct trial {
     struct record_data *data;
     struct contender *contenders;
     size_t count;
-    struct entry twin; /* what its contender measures, while there is one */
+    struct entry *crews; /* what their contenders measure */
+    size_t crew_count;
+    struct entry twin; /* the same, while there is one */
     const struct entry *twin_of;
     struct slice *slice; /* scratch */
     uint64_t began_ns;
@@ -188,23 +194,27 @@ static bool has_ended(const struct contender *c, char *detail, size_t detail_byt
     return true;
 }
 
-/* Of an entry that is out nothing is left to compare with its twin. */
-static int retire_twin(struct trial *trial, struct err *err)
+static bool is_out(const struct trial *trial, const struct entry *entry)
 {
-    struct contender *twin = NULL;
-    bool original_out = false;
-    for (size_t i = 0; i < trial->count; i++) {
+    for (size_t i = 0; i < trial->count; i++)
+        if (trial->contenders[i].entry == entry)
+            return trial->contenders[i].out;
+    return false;
+}
+
+/* Of an entry that is out nothing is left to compare with its twin, and with its crew. */
+static int retire_second_rows(struct trial *trial, struct err *err)
+{
+    int status = 0;
+    for (size_t i = 0; i < trial->count && status == 0; i++) {
         struct contender *c = &trial->contenders[i];
-        if (c->entry == &trial->twin)
-            twin = c;
-        if (c->entry == trial->twin_of)
-            original_out = c->out;
+        if (c->of == NULL || c->out || !is_out(trial, c->of))
+            continue;
+        char *reason = mem_format("%s, whose %s, is measured no more", c->of->name,
+                                  c->entry == &trial->twin ? "twin it is" : "workers these are");
+        status = fail_contender(trial, c, reason, err);
+        free(reason);
     }
-    if (twin == NULL || twin->out || !original_out)
-        return 0;
-    char *reason = mem_format("%s, whose twin it is, is measured no more", trial->twin_of->name);
-    int status = fail_contender(trial, twin, reason, err);
-    free(reason);
     return status;
 }
 
@@ -221,9 +231,16 @@ static int fail_because(struct trial *trial, struct contender *c, const char *wh
     return status;
 }
 
-static struct slice_target target_of(const struct contender *c)
+/* One worker has one core, on any machine alike. */
+static int cores_of(const struct trial *trial, const struct contender *c)
+{
+    return c->workers > 1 ? trial->plan->cpus.more_count + 1 : 1;
+}
+
+static struct slice_target target_of(const struct trial *trial, const struct contender *c)
 {
     return (struct slice_target){.server = c->server,
+                                 .cores = cores_of(trial, c),
                                  .port = c->port,
                                  .request = c->request,
                                  .request_bytes = c->request_bytes};
@@ -254,9 +271,13 @@ static int spawn(struct trial *trial, struct contender *c, struct err *err)
             workload_request(trial->plan->workload, c->port, &c->request, &c->request_bytes, err);
     if (status != 0)
         return status;
+    int cpus[HOST_SERVERS_MAX];
+    host_cpu_servers(&trial->plan->cpus, cpus);
     const struct entry_launch launch = {
         .port = c->port,
-        .cpu = trial->plan->cpus.server,
+        .workers = c->workers,
+        .cpus = cpus,
+        .cpu_count = cores_of(trial, c),
         .files = trial->plan->connections + IDLE_DESCRIPTORS,
     };
     return entry_launch(c->entry, &launch, &c->server, err);
@@ -269,7 +290,7 @@ static int warm_up(struct trial *trial, struct contender *c, struct warm *warm,
 {
     char why[1024];
     const struct host_cpu_plan *cpus = &trial->plan->cpus;
-    struct slice_target target = target_of(c);
+    struct slice_target target = target_of(trial, c);
     struct beside *beside = NULL;
     if (c->entry->status != ENTRY_REFERENCE)
         beside = beside_start(trial->options->pages, c->entry, c->port,
@@ -290,7 +311,7 @@ static int count_cost(struct trial *trial, struct contender *c, struct err *err)
 {
     struct err why;
     json_t *counts = NULL;
-    struct slice_target target = target_of(c);
+    struct slice_target target = target_of(trial, c);
     tell(trial, "counting", c->entry->name);
     int unsound =
         cost_count(trial->plan, &target, trial->options->stop, trial->slice, &counts, &why);
@@ -355,7 +376,7 @@ static int measure_and_note(struct trial *trial, struct contender *c, unsigned p
         .duration_ns = trial->plan->slice_ns,
         .settle_ns = trial->plan->settle_ns,
     };
-    struct slice_target target = target_of(c);
+    struct slice_target target = target_of(trial, c);
     uint64_t idle_cpu_ns = cpu_of(c) - c->idle_from_cpu_ns;
     uint64_t idle_ns = clock_now_ns() - c->idle_from_ns;
     int status =
@@ -423,7 +444,7 @@ static int in_order(struct trial *trial,
         if (!trial->contenders[order[i]].out) {
             status = step(trial, &trial->contenders[order[i]], (unsigned)i, err);
             if (status == 0)
-                status = retire_twin(trial, err);
+                status = retire_second_rows(trial, err);
         }
     free(order);
     return status;
@@ -518,14 +539,15 @@ static int judge_all(struct trial *trial, struct err *err)
         json_decref(subject->line);
     }
     free(subjects);
-    return status;
+    return status == 0 ? retire_second_rows(trial, err) : status;
 }
 
 static void add_twin(struct trial *trial, const struct entry *of)
 {
     trial->twin = twin_make(of);
     trial->twin_of = of;
-    trial->contenders[trial->count++] = (struct contender){.entry = &trial->twin, .judged = true};
+    trial->contenders[trial->count++] =
+        (struct contender){.entry = &trial->twin, .of = of, .workers = 1, .judged = true};
 }
 
 /* A run that goes on keeps the twin it began with. */
@@ -544,7 +566,8 @@ static int choose_twin(struct trial *trial, struct err *err)
     const struct entry **fit = mem_alloc(trial->count + 1, sizeof(*fit));
     size_t count = 0;
     for (size_t i = 0; i < trial->count; i++)
-        if (!trial->contenders[i].out && trial->contenders[i].entry->status == ENTRY_ACTIVE)
+        if (!trial->contenders[i].out && trial->contenders[i].of == NULL &&
+            trial->contenders[i].entry->status == ENTRY_ACTIVE)
             fit[count++] = trial->contenders[i].entry;
     const struct entry *of = twin_choose(trial->plan, fit, count);
     free(fit);
@@ -696,15 +719,45 @@ bool trial_is_complete(const struct plan *plan, const struct record_data *data, 
     return complete;
 }
 
-/* Those that can run, and the twin of a run that goes on. */
+static bool can_run(const struct plan *plan, const struct entry *entry)
+{
+    return entry->ready && entry->status != ENTRY_BROKEN && part_takes(entry, plan->workload);
+}
+
+static void add_crew(struct trial *trial, const struct entry *of)
+{
+    unsigned workers = trial->plan->workers;
+    struct entry *crew = &trial->crews[trial->crew_count++];
+    *crew = crew_make(of, workers);
+    trial->contenders[trial->count++] =
+        (struct contender){.entry = crew, .of = of, .workers = workers, .judged = true};
+}
+
+/* Those that can run, their crews, and the twin of a run that goes on. */
 static void gather(struct trial *trial)
 {
     const struct trial_options *options = trial->options;
-    trial->contenders = mem_alloc(options->entry_count + 2, sizeof *trial->contenders);
+    trial->contenders = mem_alloc(2 * options->entry_count + 2, sizeof *trial->contenders);
+    trial->crews = mem_alloc(options->entry_count + 1, sizeof *trial->crews);
     for (size_t i = 0; i < options->entry_count; i++)
-        if (options->entries[i]->ready && options->entries[i]->status != ENTRY_BROKEN)
-            trial->contenders[trial->count++].entry = options->entries[i];
+        if (can_run(trial->plan, options->entries[i]))
+            trial->contenders[trial->count++] =
+                (struct contender){.entry = options->entries[i], .workers = 1};
+    for (size_t i = 0; i < options->entry_count; i++)
+        if (crew_wanted(trial->plan, options->entries[i]))
+            add_crew(trial, options->entries[i]);
     take_up_twin(trial);
+}
+
+static void free_contenders(struct trial *trial)
+{
+    for (size_t i = 0; i < trial->count; i++)
+        free(trial->contenders[i].request);
+    for (size_t i = 0; i < trial->crew_count; i++)
+        crew_drop(&trial->crews[i]);
+    twin_drop(&trial->twin);
+    free(trial->crews);
+    free(trial->contenders);
 }
 
 int trial_run(const struct trial_options *options, struct record *record, struct record_data *data,
@@ -730,15 +783,21 @@ int trial_run(const struct trial_options *options, struct record *record, struct
         status = run_boots(&trial, &ended_by, err);
     if (status == 0)
         status = note(&trial, end_line(&trial, ended_by), err);
-    for (size_t i = 0; i < trial.count; i++)
-        free(trial.contenders[i].request);
-    twin_drop(&trial.twin);
-    free(trial.contenders);
+    free_contenders(&trial);
     free(trial.slice);
     return status;
 }
 
-static json_t *describe_entry(const struct entry *entry)
+/* Takes `reason`. */
+static json_t *describe_skipped(json_t *entry, char *reason)
+{
+    json_object_set_new(entry, "status", json_string("skipped"));
+    json_object_set_new(entry, "reason", json_string(reason));
+    free(reason);
+    return entry;
+}
+
+static json_t *describe_entry(const struct plan *plan, const struct entry *entry)
 {
     static const char *const statuses[] = {"active", "reference", "broken"};
     char hash[17];
@@ -753,11 +812,10 @@ static json_t *describe_entry(const struct entry *entry)
         json_object_set_new(json, "reason", json_string(entry->status_reason));
         return json;
     }
-    if (!entry->ready) {
-        json_object_set_new(json, "status", json_string("skipped"));
-        json_object_set_new(json, "reason", json_string(entry->missing));
-        return json;
-    }
+    if (!part_takes(entry, plan->workload))
+        return describe_skipped(json, part_reason(entry));
+    if (!entry->ready)
+        return describe_skipped(json, mem_copy_string(entry->missing));
     json_object_set_new(json, "status", json_string(statuses[entry->status]));
     char *version = entry_version(entry);
     if (version != NULL)
@@ -785,8 +843,12 @@ json_t *trial_describe(const struct trial_options *options, int argc, char **arg
     json_t *entries = json_array();
     for (int i = 0; i < argc; i++)
         json_array_append_new(words, text_to_json(argv[i]));
-    for (size_t i = 0; i < options->entry_count; i++)
-        json_array_append_new(entries, describe_entry(options->entries[i]));
+    for (size_t i = 0; i < options->entry_count; i++) {
+        json_t *entry = describe_entry(&options->plan, options->entries[i]);
+        json_array_append_new(entries, entry);
+        if (crew_wanted(&options->plan, options->entries[i]))
+            json_array_append_new(entries, crew_describe(entry, options->plan.workers));
+    }
     return json_pack("{s:s, s:o, s:o, s:o, s:o}", "showdown", version, "argv", words, "plan",
                      plan_to_json(&options->plan), "machine", describe_machine(&options->plan),
                      "entries", entries);

@@ -6,6 +6,9 @@
  * With plan.twin one entry is measured a second time (twin.h): drawn once it is known who passed,
  * and kept by a run that goes on. With plan.precision a run ends as soon as it is sure (sure.h).
  *
+ * With plan.workers each entry that can be told so is measured with several workers as well, as a
+ * contender of its own (crew.h). Entries that take no part in the workload (part.h) are left out.
+ *
  * An entry's own failure is its result: it is recorded, the entry is measured no more, and the
  * others go on.
  */
@@ -31,7 +34,7 @@ struct trial_progress {
 
 struct trial_options {
     struct plan plan;
-    const struct entry **entries; /* those to measure; one that is not ready is left out */
+    const struct entry **entries; /* those to measure; one that can't run is left out */
     size_t entry_count;
     const struct page_list *pages; /* the contract: who fails a case that gates is not measured */
     bool gate_only;                /* only those cases, and no score of the others */

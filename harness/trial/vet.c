@@ -5,6 +5,7 @@
 #include "entry/launch.h"
 #include "host/usage.h"
 #include "judge/judge.h"
+#include "trial/part.h"
 #include "trial/slice.h"
 #include "trial/warm.h"
 
@@ -190,8 +191,10 @@ static bool start(struct vetting *v)
     uint64_t took_ns;
     char *request = NULL;
     int status = server_free_port((uint64_t)getpid(), &v->target.port, &err);
-    const struct entry_launch launch = {
-        .port = v->target.port, .cpu = v->plan.cpus.server, .files = CONNECTIONS + 256};
+    const struct entry_launch launch = {.port = v->target.port,
+                                        .cpus = &v->plan.cpus.server,
+                                        .cpu_count = 1,
+                                        .files = CONNECTIONS + 256};
     if (status == 0)
         status = workload_request(v->plan.workload, v->target.port, &request,
                                   &v->target.request_bytes, &err);
@@ -409,15 +412,15 @@ static void vet_left(struct vetting *v, const char *hash)
     free(left);
 }
 
-static int make_plan(struct plan *plan, struct err *err)
+static int make_plan(const struct entry *entry, struct plan *plan, struct err *err)
 {
-    *plan = (struct plan){.workload = workload_find("hello", err),
+    *plan = (struct plan){.workload = part_first(entry),
                           .connections = CONNECTIONS,
                           .boots = 1,
                           .settle_ns = plan_settle_ns(CONNECTIONS),
                           .timeout_ns = 2 * NS_PER_S,
                           .ready_ns = 10 * NS_PER_S};
-    return plan->workload == NULL ? -EINVAL : host_cpu_plan(-1, 1, &plan->cpus, err);
+    return host_cpu_plan(-1, 1, &plan->cpus, err);
 }
 
 static char *take_tmp(void)
@@ -472,7 +475,7 @@ void vet_entry(const struct entry *entry, const struct page_list *pages, const c
     vet_version(&v);
     if (v.tmp == NULL)
         find(&v, "readiness", VET_FAIL, "no folder for temporary files: set TMPDIR to one");
-    else if (make_plan(&v.plan, &err) != 0)
+    else if (make_plan(entry, &v.plan, &err) != 0)
         find(&v, "readiness", VET_FAIL, "%s", err.text);
     else
         vet_running(&v);

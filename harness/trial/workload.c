@@ -1,4 +1,5 @@
 #include "trial/workload.h"
+#include "base/near.h"
 #include "http/contract.h"
 #include "http/request.h"
 
@@ -66,7 +67,15 @@ const struct workload *workload_find(const char *name, struct err *err)
     for (size_t i = 0; i < WORKLOADS; i++)
         if (strcmp(workloads[i].name, name) == 0)
             return &workloads[i];
-    err_set(err, ENOENT, "unknown workload '%s'; there are: %s", name, workload_names());
+    const char *names[WORKLOADS];
+    for (size_t i = 0; i < WORKLOADS; i++)
+        names[i] = workloads[i].name;
+    const char *near = near_name(name, names, WORKLOADS);
+    if (near != NULL)
+        err_set(err, ENOENT, "unknown workload '%s'; did you mean '%s'? There are: %s", name, near,
+                workload_names());
+    else
+        err_set(err, ENOENT, "unknown workload '%s'; there are: %s", name, workload_names());
     return NULL;
 }
 

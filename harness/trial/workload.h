@@ -20,7 +20,7 @@ struct workload {
     bool close_each;      /* a connection a request */
 };
 
-/* The workload of that name, or NULL with the names there are in err. */
+/* The workload of that name, or NULL with the nearest and all there are in err. */
 const struct workload *workload_find(const char *name, struct err *err);
 
 /* The bytes of its request to 127.0.0.1:port; free(). */

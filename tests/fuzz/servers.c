@@ -328,7 +328,7 @@ static int start(const struct entry *entry, uint64_t seed, struct fuzz *f, struc
     uint64_t took_ns;
     if (server_free_port(seed, &port, err) != 0)
         return -1;
-    const struct entry_launch launch = {.port = port, .cpu = -1};
+    const struct entry_launch launch = {.port = port};
     int status = entry_launch(entry, &launch, &f->server, err);
     if (status != 0)
         return status;

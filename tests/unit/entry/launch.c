@@ -54,7 +54,7 @@ static void tear_down(struct fixture *f)
 
 static int launch(struct fixture *f, struct err *err)
 {
-    const struct entry_launch how = {.port = 8123, .workers = 2, .cpu = -1};
+    const struct entry_launch how = {.port = 8123, .workers = 2};
     return entry_launch(&f->list.items[0], &how, &f->server, err);
 }
 

@@ -364,7 +364,7 @@ static int try_start(const char *mode, struct server_start *start, struct server
 
 static struct server *start(const char *mode)
 {
-    struct server_start how = {.cpu = -1};
+    struct server_start how = {0};
     struct server *server;
     struct err err = {0};
     if (try_start(mode, &how, &server, &err) != 0)
@@ -501,7 +501,7 @@ static void nothing_of_the_harness_is_inherited(void **state)
     char text[SERVER_OUTPUT_KEEP];
     int leaks[] = {open("/dev/zero", O_RDONLY), socket(AF_INET, SOCK_STREAM, 0), dup(0)};
     struct server *other = start("good"); /* its control socket neither */
-    output_of("files", &(struct server_start){.cpu = -1}, text, sizeof text);
+    output_of("files", &(struct server_start){0}, text, sizeof text);
     server_stop(other, NULL);
     for (int i = 0; i < 3; i++)
         close(leaks[i]);
@@ -519,7 +519,7 @@ static void signals_are_reset(void **state)
     sigprocmask(SIG_BLOCK, &set, &before);
     ignore(SIGPIPE);
     ignore(SIGINT);
-    output_of("signals", &(struct server_start){.cpu = -1}, text, sizeof text);
+    output_of("signals", &(struct server_start){0}, text, sizeof text);
     signal(SIGPIPE, SIG_DFL);
     signal(SIGINT, SIG_DFL);
     sigprocmask(SIG_SETMASK, &before, NULL);
@@ -542,7 +542,7 @@ static void session_folder_files_and_cpu_are_set(void **state)
     int cpu = 0;
     while (!CPU_ISSET((size_t)cpu, &allowed))
         cpu++;
-    output_of("start", &(struct server_start){.cpu = cpu, .files = 512, .folder = "/usr"}, text,
+    output_of("start", &(struct server_start){.cpus = &cpu, .cpu_count = 1, .files = 512, .folder = "/usr"}, text,
               sizeof text);
     setrlimit(RLIMIT_NOFILE, &before);
     snprintf(expected_text, sizeof expected_text, "session 1 files 512 cpu %d folder /usr\n", cpu);
@@ -559,7 +559,7 @@ static void what_cannot_start_is_named(void **state)
     folder_print(root, "plain", "no program");
 
     char *absent[] = {"no-such-program", "-x", NULL};
-    struct server_start how = {.argv = absent, .folder = "/", .cpu = -1};
+    struct server_start how = {.argv = absent, .folder = "/"};
     assert_int_equal(server_start(&how, &server, &err), -ENOENT);
     assert_null(server);
     assert_string_equal(err.text, "cannot start no-such-program: not found on PATH");
@@ -580,7 +580,8 @@ static void what_cannot_start_is_named(void **state)
                         "cannot start /proc/self/exe: its folder /no/such/folder: No such "
                         "file or directory");
     how.folder = "/";
-    how.cpu = 1023;
+    how.cpus = (const int[]){1023};
+    how.cpu_count = 1;
     assert_int_equal(server_start(&how, &server, &err), -EINVAL);
     assert_holds(err.text, "pinning it to CPU 1023: Invalid argument");
     absent[0] = NULL;
@@ -692,7 +693,7 @@ static void a_foreign_listener_is_named(void **state)
 {
     (void)state;
     struct server *server;
-    struct server_start how = {.cpu = -1};
+    struct server_start how = {0};
     struct err err = {0};
     assert_int_equal(try_start("sharing", &how, &server, &err), 0);
     assert_int_equal(wait_ready(server, 5000, &err), 0);
@@ -875,7 +876,7 @@ static void a_killed_harness_leaves_nothing(void **state)
     pid_t harness = fork();
     if (harness == 0) {
         char *argv[] = {"/proc/self/exe", "stub", "family", "0", mark, NULL};
-        struct server_start how = {.argv = argv, .folder = "/", .cpu = -1};
+        struct server_start how = {.argv = argv, .folder = "/"};
         struct server *servers[2];
         for (int i = 0; i < 2; i++)
             if (server_start(&how, &servers[i], NULL) != 0)
@@ -962,16 +963,16 @@ static void the_last_lines_are_kept(void **state)
 {
     (void)state;
     char text[SERVER_OUTPUT_KEEP];
-    output_of("long", &(struct server_start){.cpu = -1}, text, sizeof text);
+    output_of("long", &(struct server_start){0}, text, sizeof text);
     size_t size = strlen(text);
     assert_int_equal(strncmp(text, "line ", 5), 0);
     assert_string_equal(text + size - 9, "line 999\n");
     assert_true(size > SERVER_OUTPUT_KEEP - 20);
-    output_of("long", &(struct server_start){.cpu = -1}, text, 30);
+    output_of("long", &(struct server_start){0}, text, 30);
     assert_string_equal(text, "line 997\nline 998\nline 999\n");
-    output_of("long", &(struct server_start){.cpu = -1}, text, 6);
+    output_of("long", &(struct server_start){0}, text, 6);
     assert_string_equal(text, " 999\n"); /* no whole line fits */
-    output_of("long", &(struct server_start){.cpu = -1}, text, 1);
+    output_of("long", &(struct server_start){0}, text, 1);
     assert_string_equal(text, "");
 }
 
@@ -979,7 +980,7 @@ static void output_is_made_printable(void **state)
 {
     (void)state;
     char text[100];
-    output_of("binary", &(struct server_start){.cpu = -1}, text, sizeof text);
+    output_of("binary", &(struct server_start){0}, text, sizeof text);
     assert_string_equal(text, "a?[1mb?\xC3\xA9\t??");
 }
 
