@@ -37,6 +37,14 @@ refused "a duration with an exponent" "--budget.*1e1s" run plain --budget 1e1s
 refused "a duration of days" "--budget.*24h.*100h" run plain --budget 100h
 refused "hammer: a duration of days" "-d.*24h.*100h" hammer -d 100h http://127.0.0.1:1/
 refused "a core with a sign" "--server-cpu.*\\+0" run plain --server-cpu +0
+for workers in 0 65 x -1 ""; do
+    refused "workers of '$workers'" "--workers takes a whole number from 1 to 64" run plain --workers "$workers"
+done
+refused "more cores than workers" "--server-cpus names 2 cores for 1 worker" run plain --server-cpus 0,1
+refused "a worker's core that is not there" "CPU 4000.*server" run plain --workers 2 --server-cpus 0,4000
+refused "a worker's core twice" "named twice" run plain --workers 2 --server-cpus 0,0 --hammer-cpus 1
+refused "a worker's core that is the load generator's" "CPU 1 is the server's.*allowed are" \
+    run plain --workers 2 --server-cpus 0,1 --hammer-cpus 1
 for precision in 0% 200% 1 abc -1% 1%% +1% ""; do
     refused "a precision of '$precision'" "--precision takes a percentage from 0.1% to 50%, such as 1%" \
         run plain --precision "$precision"

@@ -1,6 +1,6 @@
 /* A small HTTP server with a known fault, for the tests of the harness: one epoll loop, one thread.
  *
- *   stub MODE [NUMBER...] [--late MS] --port N
+ *   stub MODE [NUMBER...] [--late MS] [--workers N] --port N
  *
  * It keeps the server contract (GET / gives 200, text/plain, Content-Length 12, a live Date and
  * "Hello World\n"; another path gives 404; keep-alive; pipelined requests in order; SIGTERM ends
@@ -8,6 +8,7 @@
  * list of faults: a mode is what happens before listening, what happens at each request, or what
  * happens at each tick of a clock. With --late each answer of any mode waits MS milliseconds while
  * other connections go on: so the rate is known, and with it when an "after N" fault will strike.
+ * With --workers N processes share the port; they end with the first.
  * Parsing is strict, so that the plain mode passes all of the contract's cases. A request, its body
  * included, has to fit BUFFER_BYTES.
  */
@@ -27,6 +28,7 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/epoll.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
@@ -87,6 +89,7 @@ struct mode {
 
 static const struct mode *mode;
 static uint64_t number[NUMBERS_MAX];
+static unsigned workers = 1;
 static uint64_t requests; /* answered so far, the present one included */
 static uint64_t late_ms;  /* every answer so late */
 static bool freeze_date, body_waits = true, one_a_read, accept_all, canned;
@@ -1055,6 +1058,16 @@ static void watch(int *fd)
         fail("epoll_ctl");
 }
 
+/* In each of the others it returns as in the first. */
+static void start_workers(void)
+{
+    for (unsigned i = 1; i < workers; i++)
+        if (fork() == 0) {
+            prctl(PR_SET_PDEATHSIG, SIGTERM);
+            return;
+        }
+}
+
 static void listen_on(uint16_t port)
 {
     struct sockaddr_in address = {
@@ -1064,6 +1077,8 @@ static void listen_on(uint16_t port)
     if (listen_fd < 0)
         fail("socket");
     setsockopt(listen_fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (workers > 1)
+        setsockopt(listen_fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on);
     if (bind(listen_fd, (struct sockaddr *)&address, sizeof address) < 0)
         fail("bind");
     if (listen(listen_fd, 4096) < 0)
@@ -1129,7 +1144,7 @@ static void serve(void)
 
 static int usage(void)
 {
-    fputs("usage: stub MODE [NUMBER...] [--late MS] --port N\n", stderr);
+    fputs("usage: stub MODE [NUMBER...] [--late MS] [--workers N] --port N\n", stderr);
     for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)
         fprintf(stderr, "  %-17s %s\n", modes[i].name, modes[i].what);
     return 2;
@@ -1140,15 +1155,24 @@ int main(int argc, char **argv)
     for (size_t i = 0; argc > 1 && i < sizeof modes / sizeof *modes; i++)
         if (strcmp(modes[i].name, argv[1]) == 0)
             mode = &modes[i];
-    int left = argc - 2 - (mode ? (int)mode->numbers : 0);
-    char **last = argv + argc - 2;
-    if (!mode || (left != 2 && left != 4) || strcmp(last[0], "--port") != 0 ||
-        (left == 4 && strcmp(last[-2], "--late") != 0))
+    int at = 2 + (mode ? (int)mode->numbers : 0);
+    unsigned long port = 0;
+    for (; at + 1 < argc; at += 2) {
+        unsigned long value = strtoul(argv[at + 1], NULL, 10);
+        if (strcmp(argv[at], "--late") == 0)
+            late_ms = value;
+        else if (strcmp(argv[at], "--workers") == 0)
+            workers = (unsigned)value;
+        else if (strcmp(argv[at], "--port") == 0)
+            port = value;
+        else
+            return usage();
+    }
+    if (!mode || at != argc || port == 0)
         return usage();
     for (unsigned i = 0; i < mode->numbers; i++)
         number[i] = strtoull(argv[2 + i], NULL, 10);
-    if (left == 4)
-        late_ms = strtoull(last[-1], NULL, 10);
-    set_up((uint16_t)strtoul(last[1], NULL, 10));
+    start_workers();
+    set_up((uint16_t)port);
     serve();
 }

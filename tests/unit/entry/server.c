@@ -542,8 +542,9 @@ static void session_folder_files_and_cpu_are_set(void **state)
     int cpu = 0;
     while (!CPU_ISSET((size_t)cpu, &allowed))
         cpu++;
-    output_of("start", &(struct server_start){.cpus = &cpu, .cpu_count = 1, .files = 512, .folder = "/usr"}, text,
-              sizeof text);
+    output_of("start",
+              &(struct server_start){.cpus = &cpu, .cpu_count = 1, .files = 512, .folder = "/usr"},
+              text, sizeof text);
     setrlimit(RLIMIT_NOFILE, &before);
     snprintf(expected_text, sizeof expected_text, "session 1 files 512 cpu %d folder /usr\n", cpu);
     assert_string_equal(text, expected_text);

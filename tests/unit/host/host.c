@@ -169,6 +169,36 @@ static void hammers_by_name_are_held_to_what_is_there(void **state)
     free(t);
 }
 
+static void several_cores_for_workers_leave_one_for_the_hammer(void **state)
+{
+    (void)state;
+    struct host_topology *t = plant(4, 1, 4);
+    struct host_cpu_plan plan;
+    struct err err = {0};
+    int cpus[HOST_SERVERS_MAX];
+    struct host_cpu_wish wish = {.servers = (const int[]){3, 1}, .server_count = 2};
+    assert_int_equal(host_cpu_meet(t, &wish, &plan, &err), 0);
+    assert_int_equal(plan.server, 3);
+    assert_int_equal(plan.hammer[0], 2);
+    assert_int_equal(host_cpu_servers(&plan, cpus), 2);
+    assert_int_equal(cpus[0], 3);
+    assert_int_equal(cpus[1], 1);
+    wish.hammers = (const int[]){0, 1};
+    wish.hammer_count = 2;
+    assert_int_equal(host_cpu_meet(t, &wish, &plan, &err), -EINVAL);
+    assert_non_null(strstr(err.text, "CPU 1 is the server's"));
+    wish = (struct host_cpu_wish){.servers = (const int[]){3, 9}, .server_count = 2};
+    assert_int_equal(host_cpu_meet(t, &wish, &plan, &err), -EINVAL);
+    assert_non_null(strstr(err.text, "CPU 9 cannot be used for the server; allowed are: 0-3"));
+    wish.servers = (const int[]){3, 3};
+    assert_int_equal(host_cpu_meet(t, &wish, &plan, &err), -EINVAL);
+    assert_non_null(strstr(err.text, "CPU 3 is named twice"));
+    wish = (struct host_cpu_wish){.servers = (const int[]){0, 1, 2, 3}, .server_count = 4};
+    assert_int_equal(host_cpu_meet(t, &wish, &plan, &err), -EINVAL);
+    assert_non_null(strstr(err.text, "none is left for the load generator"));
+    free(t);
+}
+
 static void the_real_machine_s_plan_can_be_pinned_to(void **state)
 {
     (void)state;
@@ -329,6 +359,7 @@ int main(void)
         cmocka_unit_test(fast_cores_come_first),
         cmocka_unit_test(a_cpu_that_is_not_allowed_names_those_that_are),
         cmocka_unit_test(hammers_by_name_are_held_to_what_is_there),
+        cmocka_unit_test(several_cores_for_workers_leave_one_for_the_hammer),
         cmocka_unit_test(the_real_machine_s_plan_can_be_pinned_to),
         cmocka_unit_test(a_tree_holds_grandchildren),
         cmocka_unit_test(cpu_time_of_a_process_is_seen),

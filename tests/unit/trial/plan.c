@@ -66,9 +66,34 @@ static void test_a_plan_survives_the_way_through_json(void **state)
     assert_int_equal(plan_from_json(json, &again, &err), 0);
     assert_true(again.precision == 0);
     assert_string_equal(again.twin, "");
+    assert_int_equal(again.workers, 1);
     json_object_del(json, "slice_ns");
     assert_int_equal(plan_from_json(json, &again, &err), -EINVAL);
     assert_non_null(strstr(err.text, "slice_ns"));
+    json_decref(json);
+}
+
+static void test_workers_and_their_cores_survive_too(void **state)
+{
+    struct plan plan = sample();
+    struct plan again;
+    struct err err;
+    (void)state;
+    plan.workers = 4;
+    plan.cpus.more[plan.cpus.more_count++] = 0;
+    json_t *json = plan_to_json(&plan);
+    assert_int_equal(plan_from_json(json, &again, &err), 0);
+    assert_int_equal(again.workers, 4);
+    assert_int_equal(again.cpus.server, 3);
+    assert_int_equal(again.cpus.more_count, 1);
+    assert_int_equal(again.cpus.more[0], 0);
+    for (int i = 0; i < HOST_SERVERS_MAX; i++)
+        json_array_append_new(json_object_get(json, "server_cpus"), json_integer(i));
+    assert_int_equal(plan_from_json(json, &again, &err), -EINVAL);
+    json_decref(json);
+    plan.workers = 65;
+    json = plan_to_json(&plan);
+    assert_int_equal(plan_from_json(json, &again, &err), -EINVAL);
     json_decref(json);
 }
 
@@ -212,6 +237,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_plan_survives_the_way_through_json),
+        cmocka_unit_test(test_workers_and_their_cores_survive_too),
         cmocka_unit_test(test_a_plan_that_no_run_had_is_refused),
         cmocka_unit_test(test_orders_are_shuffles_that_repeat),
         cmocka_unit_test(test_slices_grow_with_connections),
