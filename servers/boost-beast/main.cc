@@ -371,10 +371,10 @@ class session : public list_hook, public std::enable_shared_from_this<session>
 class server
 {
   public:
-    explicit server(std::uint16_t port)
+    explicit server(int fd)
         : acceptor_(context_), timer_(context_), pause_(context_), signals_(context_, SIGTERM)
     {
-        acceptor_.assign(net::ip::tcp::v4(), server_listen(port));
+        acceptor_.assign(net::ip::tcp::v4(), fd);
     }
 
     void run()
@@ -441,5 +441,5 @@ int main(int argc, char **argv)
     server_args args;
     server_args_parse(&args, argc, argv, version);
     server_ignore_sigpipe();
-    server(args.port).run();
+    server(server_listen(&args)).run();
 }

@@ -194,6 +194,7 @@ int main(int argc, char **argv)
              event_get_version());
     server_args_parse(&args, argc, argv, version);
     server_ignore_sigpipe();
+    int fd = server_listen(&args);
 
     event_set_log_callback(drop_log);
     base = make_base();
@@ -208,7 +209,7 @@ int main(int argc, char **argv)
     evhtp_enable_flag(http, EVHTP_FLAG_ENABLE_NODELAY);
     evhtp_set_post_accept_cb(http, on_accept, NULL);
     evhtp_set_gencb(http, on_request, NULL);
-    if (evhtp_accept_socket(http, server_listen(args.port), ACCEPT_BACKLOG) != 0) {
+    if (evhtp_accept_socket(http, fd, ACCEPT_BACKLOG) != 0) {
         fputs("cannot accept connections\n", stderr);
         return 1;
     }

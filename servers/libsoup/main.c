@@ -354,9 +354,8 @@ static void watch_listener(void)
 /* libsoup's own listener accepts one client a turn, and none at all once accept has failed. But
  * without one libsoup keeps no connection. So it has one, on the same socket, and comes too late:
  * of what is ready, GLib calls the higher priority alone. */
-static bool listen_here(uint16_t port)
+static bool listen_here(void)
 {
-    listen_fd = server_listen(port);
     GSocket *socket = g_socket_new_from_fd(listen_fd, NULL);
     bool listens = socket != NULL && soup_server_listen_socket(server, socket, 0, NULL);
     g_clear_object(&socket);
@@ -400,6 +399,7 @@ int main(int argc, char **argv)
              glib_minor_version, glib_micro_version);
     server_args_parse(&args, argc, argv, version);
     server_ignore_sigpipe();
+    listen_fd = server_listen(&args);
 
     g_log_set_default_handler(drop_log, NULL);
     GMainLoop *loop = g_main_loop_new(NULL, FALSE);
@@ -412,7 +412,7 @@ int main(int argc, char **argv)
     g_signal_connect(server, "request-started", G_CALLBACK(on_started), NULL);
     g_signal_connect(server, "request-finished", G_CALLBACK(on_finished), NULL);
     g_signal_connect(server, "request-aborted", G_CALLBACK(on_finished), NULL);
-    if (!listen_here(args.port)) {
+    if (!listen_here()) {
         fputs("libsoup does not listen\n", stderr);
         return 1;
     }

@@ -323,12 +323,12 @@ static void serve(struct MHD_Daemon *daemon)
     close(waited[SIGTERM_SEEN].fd);
 }
 
-static bool start(uint16_t port)
+static bool start(uint16_t port, int fd)
 {
     struct MHD_OptionItem options[] = {
         {MHD_OPTION_NOTIFY_COMPLETED, (intptr_t)on_completed, NULL},
         {MHD_OPTION_URI_LOG_CALLBACK, (intptr_t)ulfius_uri_logger, NULL},
-        {MHD_OPTION_LISTEN_SOCKET, server_listen(port), NULL},
+        {MHD_OPTION_LISTEN_SOCKET, fd, NULL},
         {MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONNECTION_BYTES, NULL},
         {MHD_OPTION_CONNECTION_LIMIT, CONNECTION_LIMIT, NULL},
         {MHD_OPTION_CONNECTION_TIMEOUT, TIMEOUT_S, NULL},
@@ -355,8 +355,9 @@ int main(int argc, char **argv)
              MHD_get_version());
     server_args_parse(&args, argc, argv, version);
     server_ignore_sigpipe();
+    int fd = server_listen(&args);
     hangups_fd = epoll_create1(EPOLL_CLOEXEC);
-    if (!start(args.port)) {
+    if (!start(args.port, fd)) {
         fputs("cannot start ulfius\n", stderr);
         return 1;
     }
