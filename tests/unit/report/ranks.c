@@ -140,7 +140,7 @@ static void test_ties_share_a_rank(void **state)
     assert_says(view_table, &data, "\n3     c ");
     assert_says(view_markdown, &data, "| 1= | b |");
     assert_says(print_csv, &data, "\n1,b,ranked,");
-    assert_says(print_csv, &data, ",true,false,false\n3,c,ranked,");
+    assert_says(print_csv, &data, ",true,false,false,1\n3,c,ranked,");
     json_t *json = json_of(&data);
     const json_t *rows = json_object_get(json, "entries");
     assert_int_equal(json_integer_value(json_object_get(json_array_get(rows, 1), "rank")), 1);
@@ -335,7 +335,7 @@ static void test_a_twin_that_differs(void **state)
     assert_non_null(strstr(text, "- A/A: a, measured twice"));
     free(text);
     assert_says(print_csv, &data, "\n1,a,ranked,");
-    assert_says(print_csv, &data, ",false,false,true\n");
+    assert_says(print_csv, &data, ",false,false,true,1\n");
     assert_silent(print_csv, &data, "twin");
 
     json_t *json = json_of(&data);
