@@ -56,3 +56,28 @@ for command in "run alone" list "vet alone"; do
         "servers/alone/entry.conf:10: unknown workload 'helo'; did you mean 'hello'"
 done
 nothing_left "nothing is left behind"
+
+# The entries themselves, started by hand: a parent and two workers; SIGTERM ends all, and so does a
+# worker's end. Their programs are not in the temporary folder, so it is said here if one is left.
+port=$((${E2E_PORT:-20000} + 901))
+answers() { [ "$(curl -s --max-time 2 "http://127.0.0.1:$port/")" = "Hello World" ]; }
+workers_of() { cat "/proc/$1/task/$1/children"; }
+for conf in $(grep -l '^run = .*{workers}' "$repository"/servers/*/entry.conf); do
+    name=$(basename "$(dirname "$conf")")
+    [ -x "$build/servers/$name" ] || continue
+    for end in parent worker; do
+        "$build/servers/$name" --port "$port" --workers 2 2>"$tmp/err" &
+        parent=$!
+        answered=no
+        for _ in $(seq 100); do answers && answered=yes && break; sleep 0.02; done
+        read -r -a workers <<<"$(workers_of $parent)"
+        wanted=0 victim=$parent
+        [ $end = worker ] && wanted=1 victim=${workers[1]:-$parent}
+        kill -TERM "$victim"
+        wait "$parent"
+        is "$name: two workers answer, and end with their $end" "$answered/${#workers[@]}/$?" "yes/2/$wanted"
+        for pid in "${workers[@]}"; do
+            if kill -KILL "$pid" 2>/dev/null; then fail "$name: worker $pid is left" "$(cat "$tmp/err")"; fi
+        done
+    done
+done
