@@ -26,8 +26,14 @@ is "by name" "$(measured)" "rare"
 # What make builds and setup looks for; a fake dpkg has all that the harness needs.
 mkdir "$tmp/bin"
 printf '#!/bin/sh\ncase "$*" in *no-such-package) exit 1 ;; esac\necho installed\n' >"$tmp/bin/dpkg-query"
-printf '#!/bin/sh\ncase "$*" in *no-such-package*) exit 100 ;; esac\n' >"$tmp/bin/apt-get"
+cat >"$tmp/bin/apt-get" <<'END'
+#!/bin/sh
+"$SETUP_POLICY" >/dev/null 2>&1
+echo "$1: $?" >>"$SETUP_POLICY.seen"
+case "$*" in *no-such-package*) exit 100 ;; esac
+END
 chmod +x "$tmp/bin/dpkg-query" "$tmp/bin/apt-get"
+export SETUP_POLICY=$tmp/policy-rc.d
 setup() { (cd "$root" && PATH=$tmp/bin:$PATH scripts/setup "$@") >"$tmp/out" 2>&1; }
 setup run
 is "setup: nothing of the extra set is looked for" "$? $(cat "$tmp/out")" "0 "
@@ -35,6 +41,13 @@ for wish in "run all" "run plain all" "run absent" test; do
     setup $wish
     has "setup $wish: its packages are" "$tmp/out" "Installing with apt: *no-such-package"
 done
+has "setup: services that it installs are not started" "$SETUP_POLICY.seen" "^install: 101"
+is "setup: and later ones are again" "$(ls "$SETUP_POLICY" 2>&1 | grep -c 'No such')" 1
+printf '#!/bin/sh\nexit 7\n' >"$SETUP_POLICY"
+chmod +x "$SETUP_POLICY"
+setup run absent
+has "setup: a policy that is there is obeyed" "$SETUP_POLICY.seen" "^install: 7"
+is "setup: and stays" "$(tail -1 "$SETUP_POLICY")" "exit 7"
 built() { (cd "$root" && env -u MAKEFLAGS -u MAKELEVEL make -n BUILD="$tmp/build" "$@" 2>&1) | grep -o 'ENTRY=[a-z]*' | sort -u | tr '\n' ' '; }
 is "make showdown builds the default set" "$(built showdown)" "ENTRY=other ENTRY=plain "
 is "ENTRIES=all builds all" "$(built showdown ENTRIES=all)" "ENTRY=absent ENTRY=other ENTRY=plain ENTRY=rare "
