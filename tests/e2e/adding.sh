@@ -3,12 +3,7 @@
 # under it what does not change from run to run. Then the other templates, and what is refused.
 . "$(dirname "$0")/lib.bash"
 
-rm -rf "$root"
-mkdir -p "$root"
-(cd "$repository" && git ls-files -z --cached --others --exclude-standard | xargs -0 cp -a --parents -t "$root")
-cp -a "$build" "$root/build"
-unset MAKEFLAGS MAKELEVEL BUILD SAN
-cd "$root" || exit 1
+whole_tree
 
 # step N: the Nth block's commands in $tmp/step, and what is shown under it in $tmp/shown.
 step() {
@@ -72,29 +67,28 @@ refused "no template" "no template" ENTRY=other
 refused "an unknown template" "unknown template 'rust'; templates: c command lua" ENTRY=other TEMPLATE=rust
 refused "a way out" "unknown template" ENTRY=other TEMPLATE=../servers
 
-# What check-entry must find; that it goes through the whole contract was seen above.
+# From here on two pages of the contract will do.
 find tests/contract -name '*.md' ! -name A02.md ! -name D01.md -delete
-broken() { # TITLE TEXT SED-SCRIPT FILE
-    cp "$4" "$tmp/kept"
-    sed -i "$3" "$4"
-    make -s check-entry ENTRY=mine >"$tmp/out" 2>&1
-    is "$1: fails" "$(($? != 0))" 1
-    prints "$1: is told" "$tmp/out" "$2"
-    cp "$tmp/kept" "$4"
-}
-broken "an unknown key" "manifest   FAIL  servers/mine/entry.conf:3: unknown key 'titel'" 's/^title/titel/' servers/mine/entry.conf
-broken "what does not compile" "build      FAIL" 's/^static int loop_fd/static imt loop_fd/' servers/mine/main.c
-broken "a server that ends under load" "the server exited with status 9; it last printed 'full" 's/^    c->fd = fd;/    static int count; if (++count > 40) { fputs("full", stderr); exit(9); }\n    c->fd = fd;/' servers/mine/main.c
-broken "a server that prints" "output     FAIL  it prints under load" 's/^        reply_refresh();.*/        reply_refresh(); puts("x"); fflush(stdout);/' servers/mine/main.c
-broken "a server that ignores SIGTERM" "SIGTERM    FAIL  ignored for 2 s" 's/        running = false;/        running = true;/' servers/mine/main.c
-broken "a server that keeps memory" "memory     FAIL  grew from" 's/^    if (bytes > 0)$/    char *volatile kept = malloc(64); *kept = 1;\n    if (bytes > 0)/' servers/mine/main.c
 
-# One that owns up to what it can't do, and one that does so without need.
-sed -i 's/^status = active/status = broken: prints all it reads/' servers/mine/entry.conf
-make -s check-entry ENTRY=mine >"$tmp/out" 2>&1
-is "broken without need: fails" "$(($? != 0))" 1
-prints "broken without need: is told" "$tmp/out" "status     FAIL  nothing fails, but the manifest says broken"
-sed -i 's/^        reply_refresh();.*/        reply_refresh(); puts("x"); fflush(stdout);/' servers/mine/main.c
-make -s check-entry ENTRY=mine >"$tmp/out" 2>&1
-is "broken as it says: is no failure" "$?" 0
-prints "broken as it says: what fails is told" "$tmp/out" "output     FAIL  it prints under load"
+# docs/ci-entry.yml, its commands as they stand: what a branch touches is checked, and nothing else.
+cat >"$tmp/git-config" <<'END'
+[user]
+name = a test
+email = test@localhost
+END
+export GIT_CONFIG_GLOBAL=$tmp/git-config
+sed -n '/run: |$/,$p' docs/ci-entry.yml | sed '1d; s/^          //; s/\${{[^}]*}}/main/' >"$tmp/ci"
+in_ci() { bash -e "$tmp/ci" >"$tmp/out" 2>&1; }
+mv servers/mine "$tmp/mine"
+git init -q . && git add -A -f servers docs && git commit -qm before && git update-ref refs/remotes/origin/main HEAD
+in_ci
+is "a fork's CI: nothing was added" "$? $(cat "$tmp/out")" "0 "
+mv "$tmp/mine" servers/mine
+git add -f servers/mine && git commit -qm "add mine"
+in_ci
+is "a fork's CI: checks what the branch adds" "$? $(grep -c '^contract ' "$tmp/out")" "0 1"
+sed -i 's/^title/titel/' servers/mine/entry.conf
+git commit -qam broken
+in_ci
+is "a fork's CI: fails where an entry does" "$?" 1
+prints "a fork's CI: says why" "$tmp/out" "unknown key 'titel'"

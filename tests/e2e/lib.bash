@@ -166,6 +166,16 @@ entry() { # NAME MODE [NUMBER...]: an entry that is the stub in that mode
     manifest "$name" "$stub" "$@" --port '{port}'
 }
 
+# The whole tree and its build as they stand, in place of the root, and there from now on.
+whole_tree() {
+    rm -rf "$root"
+    mkdir -p "$root"
+    (cd "$repository" && git ls-files -z --cached --others --exclude-standard | xargs -0 cp -a --parents -t "$root")
+    cp -a "$build" "$root/build"
+    unset MAKEFLAGS MAKELEVEL BUILD SAN
+    cd "$root" || exit 1
+}
+
 # Runs the program: output in $tmp/out, messages in $tmp/err, its exit status in $status.
 show() {
     timeout -k 10 "${SHOW_TIMEOUT:-100}" "$showdown" --root "$root" --build "$tmp/build" "$@" \
