@@ -47,8 +47,9 @@ compared() { jq -r ".entries[0].$1" "$tmp/compared"; }
 # Sets SPIN to the turns that cost $1 per cent of the requests a second. A large spin is planted first
 # and compared, in the same machine minute: 1000 turns are about 1 us, a sixth of a request. A small one
 # costs less than its share of it (66 turns cost 1.4% for 3%), probably since a server that is not quite
-# full spins in time it would have waited. So a second one is compared, of twice the turns that the first makes of the wish, and the wish
-# lies on the line through both, in the time a request. Needs the checkout `plain`.
+# full spins in time it would have waited. So a second one is compared, of twice the turns that the first
+# makes of the wish, and the wish lies on the line through both, in the time a request. Needs the checkout
+# `plain`.
 calibrate_spin() { # PERCENT BUDGET
     local large small turns
     checkout coarse 1000
