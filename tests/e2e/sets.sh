@@ -25,16 +25,24 @@ is "by name" "$(measured)" "rare"
 
 # What make builds and setup looks for; a fake dpkg has all that the harness needs.
 mkdir "$tmp/bin"
-printf '#!/bin/sh\ncase "$*" in *no-such-package) exit 1 ;; esac\necho installed\n' >"$tmp/bin/dpkg-query"
+cat >"$tmp/bin/dpkg-query" <<'END'
+#!/bin/sh
+case "$*" in *no-such-package | *docker.io) exit 1 ;; esac
+echo installed
+END
+# What a package's script is told that is about to start its service; with a wait, it takes a while.
 cat >"$tmp/bin/apt-get" <<'END'
 #!/bin/sh
 "$SETUP_POLICY" >/dev/null 2>&1
 echo "$1: $?" >>"$SETUP_POLICY.seen"
+[ "$1" != install ] || [ ! -e "$SETUP_POLICY.wait" ] || sleep 2
 case "$*" in *no-such-package*) exit 100 ;; esac
 END
-chmod +x "$tmp/bin/dpkg-query" "$tmp/bin/apt-get"
+printf '#!/bin/sh\nexec "$@"\n' >"$tmp/bin/sudo"
+chmod +x "$tmp"/bin/*
 export SETUP_POLICY=$tmp/policy-rc.d
-setup() { (cd "$root" && PATH=$tmp/bin:$PATH scripts/setup "$@") >"$tmp/out" 2>&1; }
+start_setup() { cd "$root" && PATH=$tmp/bin:$PATH exec scripts/setup "$@" >"$tmp/out" 2>&1; }
+setup() { (start_setup "$@"); }
 setup run
 is "setup: nothing of the extra set is looked for" "$? $(cat "$tmp/out")" "0 "
 for wish in "run all" "run plain all" "run absent" test; do
@@ -42,11 +50,34 @@ for wish in "run all" "run plain all" "run absent" test; do
     has "setup $wish: its packages are" "$tmp/out" "Installing with apt: *no-such-package"
 done
 has "setup: services that it installs are not started" "$SETUP_POLICY.seen" "^install: 101"
-is "setup: and later ones are again" "$(ls "$SETUP_POLICY" 2>&1 | grep -c 'No such')" 1
+has "setup: it says so" "$tmp/out" "with apt: .*; no service of theirs is started$"
+gone() { is "$1" "$(ls "$SETUP_POLICY" 2>&1 | grep -c 'No such')" 1; }
+gone "setup: and later ones are again"
+rm "$SETUP_POLICY.seen"
+setup docker
+has_not "setup docker: the engine is started" "$SETUP_POLICY.seen" ": 101"
+rm "$SETUP_POLICY.seen"
+touch "$SETUP_POLICY.wait"
+start_setup run absent &
+for _ in $(seq 100); do
+    ! grep -q '^install' "$SETUP_POLICY.seen" 2>/dev/null || break
+    sleep 0.1
+done
+kill $!
+wait $!
+is "setup, SIGTERM while apt runs: exit status" $? 143
+has "setup, SIGTERM while apt runs: services are not started" "$SETUP_POLICY.seen" "^install: 101"
+gone "setup, SIGTERM while apt runs: and later ones are again"
+rm "$SETUP_POLICY.wait"
+# One that SIGKILL left behind is taken for its own.
+printf "#!/bin/sh\n# made by Showdown's scripts/setup, for as long as it runs\nexit 101\n" >"$SETUP_POLICY"
+setup run absent
+gone "setup: a policy that was left behind is removed"
 printf '#!/bin/sh\nexit 7\n' >"$SETUP_POLICY"
 chmod +x "$SETUP_POLICY"
 setup run absent
 has "setup: a policy that is there is obeyed" "$SETUP_POLICY.seen" "^install: 7"
+has "setup: and named" "$tmp/out" "as $SETUP_POLICY says\$"
 is "setup: and stays" "$(tail -1 "$SETUP_POLICY")" "exit 7"
 built() { (cd "$root" && env -u MAKEFLAGS -u MAKELEVEL make -n BUILD="$tmp/build" "$@" 2>&1) | grep -o 'ENTRY=[a-z]*' | sort -u | tr '\n' ' '; }
 is "make showdown builds the default set" "$(built showdown)" "ENTRY=other ENTRY=plain "
