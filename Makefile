@@ -254,7 +254,7 @@ servers: $(addprefix entry-,$(chosen))
 
 .PHONY: entry-%
 entry-%: $(BUILD)/lib/pkgconfig/llhttp.pc
-	@$(MAKE) --no-print-directory -f servers/entry.mk ENTRY=$* all
+	@$(MAKE) --no-print-directory -f servers/entry.mk ENTRY=$* $(if $(filter entry-$*,$(MAKECMDGOALS)),ASKED=yes) all
 
 # llhttp ships as C source in Debian's node-llhttp; entries find it as if it were a library.
 llhttp_source := /usr/share/llhttp

@@ -5,7 +5,8 @@
 # `pkgs` holds pkg-config names and, for a library without one, `-lname`.
 # `headers` holds what a library of headers alone is included by.
 # `needs` holds programs looked for on PATH, and files named by their whole path.
-# `sources` are relative to the entry's folder.
+# `sources` are relative to the entry's folder; `build` is a command in their place.
+# An entry of the extra set is skipped without a word, unless it was ASKED for.
 
 include servers/$(ENTRY)/entry.conf
 
@@ -25,13 +26,20 @@ compiler := $(if $(plusplus),$(CXX),$(CC))
 absent_compiler := $(if $(sources),$(shell command -v $(firstword $(compiler)) >/dev/null || echo $(firstword $(compiler))))
 absent_headers := $(if $(absent_compiler),,$(shell for h in $(headers); do \
     printf '\043if !__has_include(<%s>)\n\043error\n\043endif\n' $$h | $(compiler) -E -x c$(if $(plusplus),++) - >/dev/null 2>&1 || echo $$h; done))
-absent := $(strip $(absent_modules) $(absent_headers) $(absent_needs) $(absent_compiler))
+absent_builder := $(if $(strip $(build)),$(shell command -v $(firstword $(build)) >/dev/null || echo $(firstword $(build))))
+absent := $(strip $(absent_modules) $(absent_headers) $(absent_needs) $(absent_compiler) $(absent_builder))
 
 .PHONY: all
 ifneq ($(absent),)
 all:
 	@rm -f $(out)
-	@$(if $(filter extra,$(set)),,echo "skipped $(ENTRY): $(absent) not found; needs: $(apt)")
+	@$(if $(filter extra,$(set)),$(if $(ASKED),,true ||)) echo "skipped $(ENTRY): $(absent) not found; needs: $(apt)"
+else ifneq ($(strip $(build)),)
+all: $(out)
+
+$(out): $(shell find $(dir) -type f)
+	@mkdir -p $(@D)
+	$(subst {dir},$(dir),$(subst {bin},$(out),$(build)))
 else ifeq ($(strip $(sources)),)
 all: ;
 else

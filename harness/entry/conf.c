@@ -38,6 +38,7 @@ static const struct key keys[] = {
     KEY(workloads, false), {"status", offsetof(struct entry, status_reason), false},
     KEY(waive, false),     KEY(notes, false),
     KEY(set, false),       KEY(headers, false),
+    KEY(build, false),
 };
 #define KEY_COUNT (sizeof keys / sizeof keys[0])
 
@@ -246,8 +247,9 @@ static int check_placeholders(struct reader *reader, const char *text)
 {
     for (const char *open = strpbrk(text, "{}"); open != NULL; open = strpbrk(open, "{}")) {
         size_t size = strcspn(open, "} \t") + 1;
-        if (strncmp(open, "{bin}", 5) == 0 && reader->entry->sources == NULL)
-            return REFUSE(reader, "%s", "{bin} without sources: nothing is built");
+        if (strncmp(open, "{bin}", 5) == 0 && reader->entry->sources == NULL &&
+            reader->entry->build == NULL)
+            return REFUSE(reader, "%s", "{bin} without sources or build: nothing is built");
         if (strncmp(open, "{config}", 8) == 0 && reader->entry->config == NULL)
             return REFUSE(reader, "%s", "{config} without the key config: no file is made");
         if (!is_placeholder(open))
@@ -273,6 +275,47 @@ static int check_template(struct reader *reader, const char *key, const char *te
         return REFUSE(reader, "%s has no {port}: the server could not be told where to listen",
                       key);
     return status;
+}
+
+static bool ends_in(const char *word, const char *end)
+{
+    size_t size = strlen(word);
+    return size > strlen(end) && strcmp(word + size - strlen(end), end) == 0;
+}
+
+static int check_sources(struct reader *reader)
+{
+    char *word;
+    int status = 0;
+    const char *at = reader->entry->sources != NULL ? reader->entry->sources : "";
+    at_key(reader, "sources");
+    for (; status == 0 && (word = entry_next_word(&at)) != NULL; free(word))
+        if (!ends_in(word, ".c") && !ends_in(word, ".cc"))
+            status =
+                REFUSE(reader,
+                       "sources: '%s' is neither .c nor .cc; another language has a command of "
+                       "its own: build = … {bin} …",
+                       word);
+    return status;
+}
+
+/* Make runs it, so it knows nothing of a start: no port, no folder for it. */
+static int check_build(struct reader *reader)
+{
+    const char *build = reader->entry->build;
+    if (build == NULL)
+        return 0;
+    at_key(reader, "build");
+    if (reader->entry->sources != NULL)
+        return REFUSE(reader, "%s", "build beside sources: one of them makes {bin}");
+    if (strpbrk(build, "'\"`") != NULL)
+        return REFUSE(reader, "%s", "build holds a quote; it is a command and its words");
+    if (strstr(build, "{bin}") == NULL)
+        return REFUSE(reader, "%s", "build has no {bin}: where the program is to be put");
+    for (const char *open = strpbrk(build, "{}"); open != NULL; open = strpbrk(open + 5, "{}"))
+        if (strncmp(open, "{bin}", 5) != 0 && strncmp(open, "{dir}", 5) != 0)
+            return REFUSE(reader, "%s", "build may hold {bin} and {dir}, and no other placeholder");
+    return 0;
 }
 
 /* A plain name within the folder: what the entry is lies there and nowhere else. */
@@ -347,6 +390,10 @@ static int check_all(struct reader *reader, const char *folder)
         status = check_set(reader);
     if (status == 0)
         status = take_status(reader);
+    if (status == 0)
+        status = check_sources(reader);
+    if (status == 0)
+        status = check_build(reader);
     if (status == 0)
         status = check_config(reader);
     if (status == 0)

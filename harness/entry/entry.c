@@ -42,7 +42,8 @@ static void look_if_ready(struct entry *entry)
     char *absent = absent_needs(entry);
     if (absent != NULL)
         entry->missing = mem_format("%s not found%s%s", absent, needs, entry->apt);
-    else if (entry->sources[0] != '\0' && access(entry->binary, X_OK) != 0)
+    else if ((entry->sources[0] != '\0' || entry->build[0] != '\0') &&
+             access(entry->binary, X_OK) != 0)
         entry->missing = mem_format("not built%s%s; make showdown builds it", needs, entry->apt);
     else
         entry->missing = mem_copy_string("");

@@ -13,6 +13,8 @@
  *              counts as warm, and its instructions are not counted
  *   tuning     stock | tuned, then ": why"
  *   sources    files to compile, relative to the folder; none: nothing is built
+ *   build      in place of sources: the command that makes {bin}, run by make in the root of the
+ *              tree: words, with {bin} {dir}; "go build -o {bin} {dir}/main.go"
  *   pkgs       pkg-config names, and -lNAME for a library without one
  *   headers    of a library that is nothing else, such as boost/beast.hpp; looked for by the
  *              compiler, and only when the entry is built
@@ -53,7 +55,7 @@ struct entry {
     char *folder; /* absolute path */
     char *title, *language, *library, *layer, *parser, *model, *tuning, *jit;
     char *sources, *pkgs, *needs, *apt, *run, *workloads, *version, *notes, *waive, *config, *set,
-        *headers; /* "" where not given */
+        *headers, *build; /* "" where not given */
     enum entry_status status;
     unsigned workloads_line; /* of the manifest; 0: it names none */
     char *status_reason;     /* for broken; else "" */

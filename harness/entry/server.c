@@ -256,7 +256,8 @@ enum server_state server_poll(struct server *server, char *detail, size_t detail
     enum server_state state = (enum server_state)atomic_load(&server->report->state);
     if (state == SERVER_FLOODED)
         snprintf(detail, detail_bytes,
-                 "wrote over %d KiB to standard output and error, and was ended: it floods",
+                 "wrote over %d KiB to standard output and error, and was ended: it floods; a "
+                 "server writes nothing per request",
                  SERVER_OUTPUT_MAX / 1024);
     else if (state != SERVER_RUNNING)
         describe_end(server->report, detail, detail_bytes);

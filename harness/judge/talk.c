@@ -40,6 +40,7 @@ struct talk {
     bool send_failed;     /* the server would take no more */
     bool scanning;
     unsigned seen_100; /* 1xx of the present answer told of */
+    unsigned answers;  /* whole ones so far, on all connections */
     struct http_scanner scanner;
     char *sent; /* as shown */
     const char *expected;
@@ -243,6 +244,7 @@ static enum event scan(struct talk *t, bool head)
         return EVENT_100;
     }
     t->scanning = result == HTTP_SCAN_MORE;
+    t->answers += result == HTTP_SCAN_DONE;
     return result == HTTP_SCAN_DONE  ? EVENT_ANSWER
            : result == HTTP_SCAN_BAD ? EVENT_BAD
                                      : EVENT_QUIET;
@@ -420,7 +422,11 @@ static const char *what_came(struct talk *t, enum event event, char text[NOTE_MA
     case EVENT_BAD:
         if (t->scanner.problem == NULL)
             return "no whole answer came in time";
-        snprintf(text, NOTE_MAX, "what came is no answer: %s", t->scanner.problem);
+        snprintf(text, NOTE_MAX,
+                 t->answers == 0
+                     ? "what came is no answer: %s"
+                     : "what came behind an answer is none (a body that HEAD forbids?): %s",
+                 t->scanner.problem);
         break;
     case EVENT_QUIET:
         return "nothing came";

@@ -157,11 +157,23 @@ static void vet_licence(struct vetting *v, const char *licence)
 
 /* ---- the contract */
 
+/* Of the cases that gate and failed, as " A01 C04", cut off if there are very many. */
+static const char *failed_ids(const struct judge_report *report, char *text, size_t bytes)
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < report->count && used + 5 < bytes; i++)
+        if (report->results[i].verdict == JUDGE_FAILED && report->results[i].page->gate)
+            used += (size_t)snprintf(text + used, bytes - used, " %s", report->results[i].page->id);
+    return text;
+}
+
 static void vet_contract(struct vetting *v)
 {
     struct judge_report report;
     struct err err;
-    char first[1024];
+    char first[700];
+    char ids[200];
     const struct judge_options options = {.pages = v->pages, .seed = 1, .stop = v->stop};
     judge_raise_files();
     if (judge_entry(&options, v->entry, &report, &err) != 0) {
@@ -171,9 +183,10 @@ static void vet_contract(struct vetting *v)
     judge_first_failure(&report, first, sizeof first);
     if (report.gate_failed > 0)
         find(v, "contract", VET_FAIL,
-             "HTTP %u/%u; %u that gate failed, first %s; more: showdown "
+             "HTTP %u/%u; %u that gate failed:%s; first %s; more: showdown "
              "check %s",
-             report.passed, report.total, report.gate_failed, first, v->entry->name);
+             report.passed, report.total, report.gate_failed, failed_ids(&report, ids, sizeof ids),
+             first, v->entry->name);
     else if (report.waived > 0)
         find(v, "contract", VET_WARN, "HTTP %u/%u, %u of those missing by waiver", report.passed,
              report.total, report.waived);
@@ -281,6 +294,16 @@ static const struct file *grown(const struct file *before, int had, const struct
     return NULL;
 }
 
+/* Of what a server printed; changes `output`. */
+static const char *last_line(char *output)
+{
+    size_t size = strlen(output);
+    while (size > 0 && output[size - 1] == '\n')
+        output[--size] = '\0';
+    const char *line = strrchr(output, '\n');
+    return line != NULL ? line + 1 : output;
+}
+
 /* What went wrong under load; of a server that has ended, how, and what it printed last. */
 static void find_unsound(struct vetting *v, const char *why)
 {
@@ -291,7 +314,8 @@ static void find_unsound(struct vetting *v, const char *why)
         return;
     }
     server_output(v->server, output, sizeof output);
-    find(v, "load", VET_FAIL, "the server %s; it last printed '%.300s' (%s)", detail, output, why);
+    find(v, "load", VET_FAIL, "the server %s; it last printed '%.300s' (%s)", detail,
+         last_line(output), why);
 }
 
 static bool load_once(struct vetting *v, double *requests)

@@ -67,3 +67,21 @@ has "no C++ compiler: what it needs is said" "$tmp/make.log" \
     '^skipped plusplus: nosuch-c\+\+ not found; needs: g\+\+ libnosuch-dev$'
 show list
 has "list: it was not built" "$tmp/out" 'plusplus .*not built; needs apt packages: g\+\+ libnosuch-dev'
+
+# One built by a command of its own, as another language has it; and where that command is missing.
+mkdir "$root/servers/made"
+cp "$repository/tests/stubs/stub.c" "$root/servers/made/server.c"
+sed 's/^name = .*/name = made/; s/^sources = .*/build = cc -D_GNU_SOURCE -o {bin} {dir}\/server.c/; s/^run = .*/run = {bin} plain --port {port}/' \
+    <<<"$manifest" >"$root/servers/made/entry.conf"
+make_servers ENTRIES=made
+is "a build command: make runs it" "$? $([ -x "$tmp/build/servers/made" ]; echo $?)" "0 0"
+show run made $brief --format json
+row "a build command: its row is ranked" "$tmp/out" made '.status == "ranked"'
+touch -d "1 hour ago" "$tmp/build/servers/made"
+make_servers ENTRIES=made
+is "a build command: made anew when a file of the folder is newer" \
+    "$(find "$tmp/build/servers/made" -mmin -30 | wc -l)" 1
+sed -i 's/^build = cc/build = nosuch-compiler/' "$root/servers/made/entry.conf"
+make_servers ENTRIES=made
+is "no build command: make passes" "$?" 0
+has "no build command: what it needs is said" "$tmp/make.log" "^skipped made: nosuch-compiler not found"

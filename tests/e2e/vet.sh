@@ -17,6 +17,8 @@ broken() { # TITLE TEXT SED-SCRIPT FILE
 }
 broken "an unknown key" "manifest   FAIL  servers/mine/entry.conf:3: unknown key 'titel'" 's/^title/titel/' servers/mine/entry.conf
 broken "what does not compile" "build      FAIL" 's/^static int loop_fd/static imt loop_fd/' servers/mine/main.c
+broken "a library that apt does not bring" "build      FAIL  nosuchlib not found: apt in entry.conf" 's/^pkgs = .*/pkgs = llhttp nosuchlib/' servers/mine/entry.conf
+broken "another language" "manifest   FAIL  servers/mine/entry.conf" 's/^sources = main.c/sources = main.go/' servers/mine/entry.conf
 broken "a server that ends under load" "the server exited with status 9; it last printed 'full" 's/^    c->fd = fd;/    static int count; if (++count > 40) { fputs("full", stderr); exit(9); }\n    c->fd = fd;/' servers/mine/main.c
 broken "a server that prints" "output     FAIL  it prints under load" 's/^        reply_refresh();.*/        reply_refresh(); puts("x"); fflush(stdout);/' servers/mine/main.c
 broken "a server that ignores SIGTERM" "SIGTERM    FAIL  ignored for 2 s" 's/        running = false;/        running = true;/' servers/mine/main.c

@@ -125,6 +125,7 @@ static void test_statuses(void **state)
     check(HELLO HELLO, false, "200", "bytes more");
     check(HELLO, true, "200, 200", "the server closed");
     check("HTTP/1.1 banana", true, "any", "no answer");
+    check(HELLO "a body more", true, "200, 200", "behind an answer is none (a body");
 }
 
 static void test_words(void **state)
