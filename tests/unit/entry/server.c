@@ -832,7 +832,7 @@ static void a_flood_is_stopped(void **state)
     assert_int_equal(wait_end(server, detail, sizeof detail), SERVER_FLOODED);
     assert_string_equal(detail,
                         "wrote over 1024 KiB to standard output and error, and was ended: it "
-                        "floods");
+                        "floods; a server writes nothing per request");
     assert_true(become(count_marked, 0, 2000));
     server_output(server, text, sizeof text);
     assert_string_equal(text + 90, "ffffffff\n");
