@@ -17,7 +17,7 @@ export CC CXX CFLAGS CXXFLAGS LDFLAGS BUILD
 entries := $(sort $(notdir $(patsubst %/entry.conf,%,$(shell find servers -mindepth 2 -maxdepth 2 -name entry.conf -xtype f))))
 
 ## make showdown      installs what is missing, builds, measures all entries, prints the table (about 4 min)
-##                    QUICK=1: a first look in 45 s; ENTRIES="a b": only these, all: the extra set too; WORKLOAD=name; C=connections;
+##                    QUICK=1: a first look in about 50 s; ENTRIES="a b": only these, all: the extra set too; WORKLOAD=name; C=connections;
 ##                    WORKERS=N: also rows of N workers
 ENTRIES ?=
 WORKLOAD ?=
